@@ -1,0 +1,329 @@
+"""Covariance structures of Gaussian components [CG95]_, [BM14]_.
+
+``Sigma_k = lam_k D_k A_k D_k'``: volume, orientation, shape.  The three letters of a name say
+for each of volume, shape and orientation whether it is Equal over components, Varies, or is
+that of the Identity.  Every structure is one pure function of the weighted scatter matrices
+and the sizes, which are sufficient: no structure ever sees the data.
+
+Shapes: ``scatter`` (b, k, d, d), ``sizes`` (b, k), result (b, k, d, d).  ``previous`` is a start
+for the structures that iterate: covariances of the same shape, or None.
+
+References
+----------
+.. [CG95] Celeux, Govaert: Gaussian parsimonious clustering models.  Pattern Recognition 28, 1995.
+.. [BM14] Browne, McNicholas: Estimating common principal components in high dimensions.
+   Advances in Data Analysis and Classification 8, 2014.
+"""
+
+from collections.abc import Callable, Mapping
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Update = Callable[[Array, Array, Array | None], Array]
+
+TOLERANCE = 1e-10  # relative change of volumes, or angle of a rotation, that ends an inner loop
+MAX_INNER = 200
+
+
+def factor(matrices: Array) -> tuple[Array, Array]:
+    """Inverse Cholesky factors and log determinants of stacked matrices (m, d, d).
+
+    The stack is the last axis of the work arrays, so that each of the O(d) steps is one pass
+    over all matrices: for small d several times faster than LAPACK matrix by matrix.  A matrix
+    that is not positive definite gets NaN, and no exception ends the batch.
+    """
+    d = matrices.shape[-1]
+    A = np.ascontiguousarray(np.moveaxis(matrices, 0, -1))
+    L, inverse = np.zeros_like(A), np.zeros_like(A)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        for j in range(d):
+            column = A[j:, j] - np.einsum("ijm,jm->im", L[j:, :j], L[j, :j])
+            L[j:, j] = column / np.sqrt(column[0])
+            inverse[j, :j] = -np.einsum("im,ikm->km", L[j, :j], inverse[:j, :j])
+            inverse[j, j] = 1.0
+            inverse[j, : j + 1] /= L[j, j]
+        logdet = 2.0 * np.log(np.einsum("jjm->jm", L)).sum(axis=0)
+    return inverse, logdet
+
+
+def log_determinant(matrices: Array) -> Array:
+    """``log|A|`` of matrices (..., d, d); NaN where not positive definite."""
+    flat = matrices.reshape(-1, *matrices.shape[-2:])
+    return factor(flat)[1].reshape(matrices.shape[:-2])
+
+
+def _diagonal(matrices: Array) -> Array:
+    return np.diagonal(matrices, axis1=-2, axis2=-1)
+
+
+def _diagonal_matrices(values: Array) -> Array:
+    return values[..., None] * np.eye(values.shape[-1])
+
+
+def _everywhere(common: Array, scatter: Array) -> Array:
+    """One matrix a replicate (b, d, d), the same for all components."""
+    return np.broadcast_to(common[:, None], scatter.shape)
+
+
+def _geometric_mean(values: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.exp(np.log(values).mean(axis=-1, keepdims=True))
+
+
+def _equal_volumes(shapes: Array, volumes: Array, sizes: Array) -> Array:
+    """``lam`` times shapes of determinant 1, ``lam = sum_k volumes_k / n``."""
+    volume = volumes.sum(axis=-1) / sizes.sum(axis=-1)
+    return volume.reshape(-1, *[1] * (shapes.ndim - 1)) * shapes
+
+
+def _volumes(sizes: Array, shares: Callable[[Array], tuple[Array, Array]]) -> Array:
+    """Logarithms ``l_k`` of own volumes that go with one shape, up to a common constant.
+
+    With ``C = sum_k W_k exp(-l_k)``, the profile ``d sum_k n_k l_k + n log|C|`` is convex in l.
+    ``shares(l)`` returns ``tr(T_k)`` (b, k) and ``tr(T_k T_h)`` (b, k, k) of
+    ``T_k = C^-1 W_k exp(-l_k)``: its gradient and Hessian.  Newton's steps, shortened where long.
+    """
+    n = sizes.sum(axis=-1, keepdims=True)
+    logs = np.zeros_like(sizes)
+    unit = np.eye(sizes.shape[-1])
+    for _ in range(MAX_INNER):
+        traces, cross = shares(logs)
+        d = traces.sum(axis=-1, keepdims=True)
+        gradient = d * sizes / n - traces
+        # the profile is flat along (1, ..., 1), and for components without observations
+        hessian = unit * (traces[..., None] + 1e-14) - cross + 1.0
+        step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+        longest = np.abs(step).max(axis=-1, keepdims=True)
+        logs = logs - step * np.minimum(1.0, 2.0 / np.maximum(longest, 2.0))
+        if not (longest > TOLERANCE).any():
+            break
+    return logs
+
+
+def _own_volumes_one_shape(values: Array, sizes: Array) -> Array:
+    """Variances ``lam_k a_j`` that maximise the likelihood of sums of squares (b, k, d)."""
+
+    def shares(logs: Array) -> tuple[Array, Array]:
+        parts = start * np.exp(-logs)[..., None]
+        parts /= parts.sum(axis=-2, keepdims=True)
+        return parts.sum(axis=-1), parts @ parts.mT
+
+    start = values / values.sum(axis=-1, keepdims=True)
+    logs = _volumes(sizes, shares)
+    shape = (start * np.exp(-logs)[..., None]).sum(axis=-2, keepdims=True)
+    shape /= _geometric_mean(shape)
+    volume = (values / shape).sum(axis=-1, keepdims=True) / (values.shape[-1] * sizes[..., None])
+    return volume * shape
+
+
+def eii(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """Spherical, equal volume: ``lam I``."""
+    d = scatter.shape[-1]
+    volume = _diagonal(scatter).sum(axis=(-2, -1)) / (d * sizes.sum(axis=-1))
+    return np.broadcast_to(volume[:, None, None, None] * np.eye(d), scatter.shape)
+
+
+def vii(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """Spherical, own volume: ``lam_k I``."""
+    d = scatter.shape[-1]
+    return (_diagonal(scatter).sum(axis=-1) / (d * sizes))[..., None, None] * np.eye(d)
+
+
+def eei(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """Diagonal, equal volume and shape: ``lam A``."""
+    variances = _diagonal(scatter).sum(axis=-2) / sizes.sum(axis=-1)[:, None]
+    return _everywhere(_diagonal_matrices(variances), scatter)
+
+
+def vei(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """Diagonal, own volume, equal shape: ``lam_k A``."""
+    return _diagonal_matrices(_own_volumes_one_shape(_diagonal(scatter), sizes))
+
+
+def evi(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """Diagonal, equal volume, own shape: ``lam A_k``."""
+    values = _diagonal(scatter)
+    means = _geometric_mean(values)
+    return _diagonal_matrices(_equal_volumes(values / means, means[..., 0], sizes))
+
+
+def vvi(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """Diagonal, own volume and shape: ``lam_k A_k``."""
+    return _diagonal_matrices(_diagonal(scatter) / sizes[..., None])
+
+
+def eee(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """One covariance for all: ``lam D A D'``."""
+    return _everywhere(scatter.sum(axis=1) / sizes.sum(axis=-1)[:, None, None], scatter)
+
+
+def vee(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """Own volume, equal shape and orientation: ``lam_k C``."""
+    d = scatter.shape[-1]
+
+    def common(logs: Array) -> tuple[Array, Array, Array]:
+        parts = start * np.exp(-logs)[..., None, None]
+        C = parts.sum(axis=1)
+        inverse, logdet = factor(C)
+        half = np.moveaxis(inverse, -1, 0)[:, None]
+        return C, logdet, half @ parts @ half.mT
+
+    def shares(logs: Array) -> tuple[Array, Array]:
+        parts = common(logs)[2]
+        flat = parts.reshape(*parts.shape[:2], -1)
+        return _diagonal(parts).sum(axis=-1), flat @ flat.mT
+
+    start = scatter / _diagonal(scatter).sum(axis=-1)[..., None, None]
+    logs = _volumes(sizes, shares)
+    C, logdet, parts = common(logs)
+    # tr(W_k C^-1), from the scaled parts
+    traces = _diagonal(parts).sum(axis=-1) * np.exp(logs) * _diagonal(scatter).sum(axis=-1)
+    return (traces / (d * sizes))[..., None, None] * C[:, None]
+
+
+def eve(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """Equal volume and orientation, own shape: ``lam D A_k D'``."""
+    return _common_axes(scatter, sizes, previous, _variances_of_equal_volume)
+
+
+def vve(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """Equal orientation, own volume and shape: ``lam_k D A_k D'``."""
+    return _common_axes(scatter, sizes, previous, _variances_of_own_volume)
+
+
+def eev(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """Equal volume and shape, own orientation: ``lam D_k A D_k'``."""
+    eigenvalues, axes = np.linalg.eigh(scatter)  # ascending, so shapes add up axis by axis
+    pooled = eigenvalues.sum(axis=-2, keepdims=True) / sizes.sum(axis=-1)[:, None, None]
+    return (axes * pooled[..., None, :]) @ axes.mT
+
+
+def vev(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """Equal shape, own volume and orientation: ``lam_k D_k A D_k'``."""
+    eigenvalues, axes = np.linalg.eigh(scatter)
+    variances = _own_volumes_one_shape(np.maximum(eigenvalues, 0.0), sizes)
+    return (axes * variances[..., None, :]) @ axes.mT
+
+
+def evv(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """Equal volume, own shape and orientation: ``lam C_k``."""
+    volumes = np.exp(log_determinant(scatter) / scatter.shape[-1])
+    return _equal_volumes(scatter / volumes[..., None, None], volumes, sizes)
+
+
+def vvv(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """Own covariance for each component: ``lam_k D_k A_k D_k'``."""
+    return scatter / sizes[..., None, None]
+
+
+def _variances_of_own_volume(values: Array, sizes: Array) -> Array:
+    return values / sizes[..., None]
+
+
+def _variances_of_equal_volume(values: Array, sizes: Array) -> Array:
+    means = _geometric_mean(values)
+    return _equal_volumes(values / means, means[..., 0], sizes)
+
+
+Variances = Callable[[Array, Array], Array]
+
+
+def _common_axes(
+    scatter: Array, sizes: Array, previous: Array | None, variances: Variances
+) -> Array:
+    """Covariances ``D diag(variances_k) D'`` with the best common axes ``D``.
+
+    Starts from the axes of the previous covariances (they share them), or from the better of
+    the coordinate axes and those of the pooled scatter: so the structures nested in this one
+    are never better.
+    """
+    if previous is not None:
+        starts = [np.linalg.eigh(previous.sum(axis=1))[1]]
+    else:
+        unit = np.broadcast_to(np.eye(scatter.shape[-1]), scatter[:, 0].shape)
+        starts = [np.linalg.eigh(scatter.sum(axis=1))[1], unit]
+    tries = [_rotate_jointly(scatter, sizes, axes, variances) for axes in starts]
+    costs = [(sizes[..., None] * np.log(values)).sum(axis=(1, 2)) for _, values in tries]
+    best = np.argmin(costs, axis=0)
+    axes, fitted = (
+        np.choose(best.reshape(-1, *[1] * (parts[0].ndim - 1)), parts)
+        for parts in zip(*tries, strict=True)
+    )
+    return (axes[:, None] * fitted[..., None, :]) @ axes[:, None].mT
+
+
+def _rotate_jointly(
+    scatter: Array, sizes: Array, axes: Array, variances: Variances
+) -> tuple[Array, Array]:
+    """Common axes by plane rotations [BM14]_, and the components' variances along them.
+
+    With the variances fixed, the cost ``sum_kj d_j' W_k d_j / v_kj`` is in each plane
+    ``x cos 2t + y sin 2t`` plus a constant: the best angle is closed, and the cost never rises.
+    """
+    d = axes.shape[-1]
+    turned = axes[:, None].mT @ scatter @ axes[:, None]
+    R = np.ascontiguousarray(np.moveaxis(turned, (-2, -1), (0, 1)))  # (d, d, b, k)
+    D = np.ascontiguousarray(np.moveaxis(axes, -1, 0))[..., None]  # (d, b, d, 1): axis by axis
+    for _ in range(MAX_INNER):
+        largest = 0.0
+        for j, l in combinations(range(d), 2):
+            precision = 1.0 / variances(np.moveaxis(np.einsum("jjbk->jbk", R), 0, -1), sizes)
+            gap = precision[..., j] - precision[..., l]
+            x = 0.5 * (gap * (R[j, j] - R[l, l])).sum(axis=-1)
+            y = (gap * R[j, l]).sum(axis=-1)
+            angle = 0.5 * np.arctan2(-y, -x)[:, None]
+            for rows in (R, np.swapaxes(R, 0, 1)):
+                _turn(rows, j, l, np.cos(angle), np.sin(angle))
+            _turn(D, j, l, np.cos(angle)[..., None], np.sin(angle)[..., None])
+            largest = max(largest, float(np.abs(np.sin(angle)).max(initial=0.0)))
+        if not largest > np.sqrt(TOLERANCE):  # the cost is flat at its minimum: angles squared
+            break
+    values = np.moveaxis(np.einsum("jjbk->jbk", R), 0, -1)
+    return np.moveaxis(D[..., 0], 0, -1), variances(values, sizes)
+
+
+def _turn(rows: Array, j: int, l: int, cosine: Array, sine: Array) -> None:
+    """Turn rows j and l in their plane, in place."""
+    first = cosine * rows[j] + sine * rows[l]
+    rows[l] = cosine * rows[l] - sine * rows[j]
+    rows[j] = first
+
+
+class Structure(NamedTuple):
+    """How a covariance structure is estimated, and what it costs in BIC."""
+
+    update: Update
+    n_free: Callable[[int, int], int]  # (c, d) -> number of free covariance parameters
+    nested: tuple[str, ...]  # the structures directly below: special cases of this one
+    rotates: bool = False  # depends on the angles between columns, hence on their relative scale
+    diagonal: bool = False
+
+
+def _pairs(d: int) -> int:
+    return d * (d - 1) // 2
+
+
+STRUCTURES: Mapping[str, Structure] = {
+    "EII": Structure(eii, lambda c, d: 1, (), True, True),
+    "VII": Structure(vii, lambda c, d: c, ("EII",), True, True),
+    "EEI": Structure(eei, lambda c, d: d, ("EII",), False, True),
+    "VEI": Structure(vei, lambda c, d: c + d - 1, ("VII", "EEI"), False, True),
+    "EVI": Structure(evi, lambda c, d: 1 + c * (d - 1), ("EEI",), False, True),
+    "VVI": Structure(vvi, lambda c, d: c * d, ("VEI", "EVI"), False, True),
+    "EEE": Structure(eee, lambda c, d: d + _pairs(d), ("EEI",)),
+    "VEE": Structure(vee, lambda c, d: c + d - 1 + _pairs(d), ("VEI", "EEE")),
+    "EVE": Structure(eve, lambda c, d: 1 + c * (d - 1) + _pairs(d), ("EVI", "EEE"), True),
+    "VVE": Structure(vve, lambda c, d: c * d + _pairs(d), ("VVI", "VEE", "EVE"), True),
+    "EEV": Structure(eev, lambda c, d: d + c * _pairs(d), ("EEE",), True),
+    "VEV": Structure(vev, lambda c, d: c + d - 1 + c * _pairs(d), ("VEE", "EEV"), True),
+    "EVV": Structure(evv, lambda c, d: 1 + c * (d - 1 + _pairs(d)), ("EVE", "EEV")),
+    "VVV": Structure(vvv, lambda c, d: c * (d + _pairs(d)), ("VVE", "VEV", "EVV")),
+}
+ONE_DIMENSION: Mapping[str, Structure] = {
+    "E": Structure(eii, lambda c, d: 1, (), False, True),
+    "V": Structure(vii, lambda c, d: c, ("E",), False, True),
+}

@@ -1,0 +1,211 @@
+"""One EM loop for every mixture family: batched over replicates, weighted by object.
+
+EM is seen as a map on the expected sufficient statistics of the complete data: an M-step takes
+statistics to parameters, an E-step parameters to statistics.  Statistics live in a linear
+space, so the loop can accelerate every family and covariance structure in the same way.
+
+Shapes: b replicates, k components, n objects, p features, s statistics.
+"""
+
+from enum import IntEnum
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+MCLUST_TOLERANCE = 1e-5  # where mclust stops; below it, acceleration sets in
+DEFAULT_TOLERANCE = 1e-10
+MAX_ITERATIONS = 2000
+MEMORY = 6  # differences that the acceleration remembers
+BLOCK = 1 << 15  # values of the joint density worked on at a time: they stay in the cache
+
+
+class Status(IntEnum):
+    """How the fit of one replicate ended."""
+
+    OK = 0
+    REGULARISED = 1
+    DEGENERATE = 2
+    NOT_CONVERGED = 3
+
+
+class Family(Protocol):
+    """What `em` asks of a mixture family.
+
+    Parameters are a NamedTuple of (b, ...) arrays.  ``variant`` (b,) says which variant of the
+    family a replicate has (for Gaussians the covariance structure): replicates of different
+    variants may stand side by side.
+    """
+
+    def features(self, X: Array) -> Array:
+        """What the family reads of the data, shape (n, p): computed once."""
+
+    def log_joint(self, features: Array, params: Any) -> Array:
+        """``log pi_k + log p_k(x_i)``, shape (b, k, n)."""
+
+    def statistics(self, features: Array, resp: Array, params: Any) -> Array:
+        """Expected sufficient statistics (b, k, s), linear in ``resp`` (b, k, n).
+
+        ``params`` is None before the first M-step.
+        """
+
+    def m_step(self, statistics: Array, variant: Rows, previous: Any) -> Any:
+        """Parameters that maximise the expected likelihood; ``previous`` may be None."""
+
+    def is_degenerate(self, params: Any) -> NDArray[np.bool_]:
+        """Replicates whose parameters the data cannot carry, shape (b,)."""
+
+
+class EMResult(NamedTuple):
+    """Where the replicates ended."""
+
+    params: Any
+    loglik: Array
+    n_iter: Rows
+    status: Rows
+
+
+def take(params: Any, rows: Any) -> Any:
+    """The parameters of some replicates."""
+    return type(params)(*(field[rows] for field in params))
+
+
+def normalise(joint: Array) -> Array:
+    """Turn log joint densities (b, k, n) into posteriors, in place; return ``log p(x)`` (b, n)."""
+    top = joint.max(axis=1, keepdims=True)
+    joint -= top
+    np.exp(joint, out=joint)
+    total = joint.sum(axis=1, keepdims=True)
+    joint /= total
+    return (np.log(total) + top)[:, 0]
+
+
+def row_blocks(n: int, width: int) -> list[slice]:
+    """Slices of rows such that ``width`` values a row make about a cacheful."""
+    size = max(64, BLOCK // width)
+    return [slice(start, start + size) for start in range(0, n, size)]
+
+
+def e_step(family: Family, features: Array, weights: Array, params: Any) -> tuple[Array, Array]:
+    """Log-likelihoods (b,) and expected statistics (b, k, s) at ``params``."""
+    loglik: Any = 0.0
+    statistics: Any = 0.0
+    b, k = params[0].shape[:2]
+    for rows in row_blocks(len(features), b * k):
+        block = weights[:, rows]
+        joint = family.log_joint(features[rows], params)
+        top = joint.max(axis=1, keepdims=True)
+        joint -= top
+        np.exp(joint, out=joint)
+        total = joint.sum(axis=1, keepdims=True)
+        loglik = loglik + np.einsum("bn,bn->b", (np.log(total) + top)[:, 0], block)
+        joint *= block[:, None] / total  # posteriors times weights, in one pass
+        statistics = statistics + family.statistics(features[rows], joint, params)
+    return loglik, statistics
+
+
+class Acceleration:
+    """Anderson's acceleration of a fixed-point map ``F``, for every replicate on its own.
+
+    From the last few differences of ``F`` it extrapolates to where the residual ``F(T) - T``
+    would vanish if the map were linear.
+    """
+
+    def __init__(self, memory: int, b: int, size: int) -> None:
+        self.residual_steps = np.zeros((b, memory, size))
+        self.value_steps = np.zeros((b, memory, size))
+        self.residual = np.zeros((b, size))
+        self.value = np.zeros((b, size))
+        self.count = np.full(b, -1)  # differences seen; -1: not even one value
+
+    def forget(self, rows: Rows) -> None:
+        """Start anew for some replicates."""
+        self.count[rows] = -1
+        self.residual_steps[rows] = self.value_steps[rows] = 0.0
+
+    def next(self, rows: Rows, point: Array, value: Array) -> Array:
+        """Where ``rows`` go from ``point`` (b, size), whose image is ``value``."""
+        residual = value - point
+        seen = self.count[rows] >= 0
+        slots = rows[seen], self.count[rows[seen]] % self.value_steps.shape[1]
+        self.residual_steps[slots] = (residual - self.residual[rows])[seen]
+        self.value_steps[slots] = (value - self.value[rows])[seen]
+        self.residual[rows], self.value[rows] = residual, value
+        self.count[rows] += 1
+        steps = self.residual_steps[rows]
+        gram = steps @ steps.mT
+        # unused slots are zero: the ridge gives them no weight, and tames collinear ones
+        scale = np.einsum("bmm->b", gram)[:, None, None] + np.finfo(float).tiny
+        gram = gram / scale + 1e-12 * np.eye(gram.shape[-1])
+        mix = np.linalg.solve(gram, (steps @ residual[..., None]) / scale)
+        return value - np.einsum("bm,bms->bs", mix[..., 0], self.value_steps[rows])
+
+
+def em(
+    family: Family,
+    features: Array,
+    weights: Array,
+    statistics: Array,
+    variant: Rows,
+    previous: Any = None,
+    *,
+    tol: float = DEFAULT_TOLERANCE,
+    max_iter: int = MAX_ITERATIONS,
+    memory: int = MEMORY,
+) -> EMResult:
+    """Run EM from expected ``statistics`` (b, k, s) until every replicate has ended.
+
+    A replicate has converged when an iteration raises its log-likelihood by less than
+    ``tol (1 + |loglik|)``, the rule of mclust; twice running where steps are accelerated.
+    Steps are plain EM until mclust would stop, and accelerated from there.  An accelerated step
+    that would lower the likelihood is taken back, so the likelihood never falls.
+    """
+    b = len(statistics)
+    points = statistics.reshape(b, -1).copy()
+    images = np.empty_like(points)
+    loglik, status = np.full(b, -np.inf), np.full(b, Status.NOT_CONVERGED, dtype=np.intp)
+    n_iter = np.zeros(b, dtype=np.intp)
+    is_plain, is_calm, crawls = np.ones(b, bool), np.zeros(b, bool), np.zeros(b, bool)
+    faster = Acceleration(memory if tol < MCLUST_TOLERANCE else 0, b, points.shape[1])
+    active, best = np.arange(b), previous
+    weights = np.broadcast_to(weights, (b, len(features)))
+    for iteration in range(1, max_iter + 1):
+        start = None if best is None else take(best, active)
+        shape = (len(active), *statistics.shape[1:])
+        params = family.m_step(points[active].reshape(shape), variant[active], start)
+        value, image = e_step(family, features, weights, params)
+        if iteration == 1:
+            best = type(params)(*(field.copy() for field in params))
+        n_iter[active] = iteration
+
+        valid = np.isfinite(value) & ~family.is_degenerate(params)
+        good = valid & (is_plain[active] | (value >= loglik[active]))
+        scale = 1.0 + np.abs(value)
+        with np.errstate(invalid="ignore"):
+            gain = (value - loglik[active]) / scale
+        ended = good & (gain < tol) & (is_plain | is_calm)[active]
+        broken = ~valid & is_plain[active]
+        status[active[ended]], status[active[broken]] = Status.OK, Status.DEGENERATE
+
+        rows = active[good]
+        for kept, new in zip(best, params, strict=True):
+            kept[rows] = new[good]
+        loglik[rows], images[rows] = value[good], image.reshape(len(active), -1)[good]
+        is_calm[rows] = (gain < tol)[good]
+        crawls[rows] |= (gain < MCLUST_TOLERANCE)[good]
+
+        going = ~(ended | broken)
+        faster.forget(active[going & ~good])
+        quick = active[going & good & crawls[active]]
+        last = points[quick]
+        points[active], is_plain[active] = images[active], True
+        if len(quick) and memory:
+            points[quick], is_plain[quick] = faster.next(quick, last, images[quick]), False
+        if not going.all():
+            active, weights = active[going], weights[going]
+        if not len(active):
+            break
+    return EMResult(best, loglik, n_iter, status)

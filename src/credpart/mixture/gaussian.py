@@ -1,0 +1,144 @@
+"""Gaussian mixtures as an exponential family: an EM iteration is two matrix products.
+
+With features ``phi(x) = (1, x, vech(x x'))``, the log joint densities of all replicates are
+``natural @ phi'`` and their sufficient statistics ``resp @ phi``.  Inside the family the data
+are centred and scaled column by column; parameters are in these units until they are shown.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES, Structure, factor
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+# A component is singular where its smallest variance, relative to the pooled within-cluster
+# covariance, drowns in the rounding of the sums of squares.
+SINGULAR = 1e10
+ABSENT = 1e-300  # size of a component without observations: finite everywhere, felt nowhere
+LOG_2_PI = np.log(2.0 * np.pi)
+
+TABLE: dict[str, Structure] = {**STRUCTURES, **ONE_DIMENSION}
+NAMES: tuple[str, ...] = tuple(TABLE)
+
+
+class GaussianParams(NamedTuple):
+    """Parameters of b mixtures, with what the E-step reads of them."""
+
+    proportions: Array  # (b, k)
+    means: Array  # (b, k, d)
+    covariances: Array  # (b, k, d, d)
+    natural: Array  # (b, k, p): log joint density = natural . phi(x)
+    flatness: Array  # (b, k): tr(Sigma_k^-1 S) / d for the pooled within-cluster covariance S
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """Gaussian mixtures on standardised data, any structures side by side."""
+
+    center: Array  # (d,)
+    scale: Array  # (d,)
+    pairs: tuple[Rows, Rows]  # which products x_i x_j are features
+    pooling: float = 0.0  # pseudo-observations with covariance `pool` in every component
+    pool: Array | None = None
+
+    @classmethod
+    def of(cls, X: Array, models: Sequence[str]) -> Self:
+        """The family for these data; products of columns only if some model needs them."""
+        d = X.shape[1]
+        # The median keeps a far outlier from drowning the other rows' sums of squares.
+        center = np.median(X, axis=0)
+        scale = (X - center).std(axis=0)
+        diagonal = all(TABLE[name].diagonal for name in models)
+        pairs = (np.arange(d), np.arange(d)) if diagonal else np.triu_indices(d)
+        return cls(center, np.where(scale > 0.0, scale, 1.0), pairs)
+
+    def features(self, X: Array) -> Array:
+        """``(1, x, x_i x_j)`` of standardised rows, shape (n, p)."""
+        Z = (X - self.center) / self.scale
+        i, j = self.pairs
+        return np.hstack([np.ones((len(Z), 1)), Z, Z[:, i] * Z[:, j]])
+
+    def log_joint(self, features: Array, params: GaussianParams) -> Array:
+        """``log pi_k + log p_k(x_i)`` in standardised units, shape (b, k, n)."""
+        b, k, p = params.natural.shape
+        return (params.natural.reshape(-1, p) @ features.T).reshape(b, k, -1)
+
+    def statistics(
+        self, features: Array, resp: Array, params: GaussianParams | None = None
+    ) -> Array:
+        """Sizes, sums and sums of products, shape (b, k, p)."""
+        b, k, n = resp.shape
+        return (resp.reshape(-1, n) @ features).reshape(b, k, -1)
+
+    def m_step(
+        self, statistics: Array, variant: Rows, previous: GaussianParams | None
+    ) -> GaussianParams:
+        """Maximise the expected likelihood under each replicate's structure."""
+        sizes, means, scatter = self._moments(statistics)
+        if self.pool is not None:
+            sizes_, scatter_ = sizes + self.pooling, scatter + self.pooling * self.pool
+        else:
+            sizes_, scatter_ = sizes, scatter
+        covariances = np.empty_like(scatter)
+        for code in np.unique(variant):
+            rows = np.flatnonzero(variant == code)
+            start = None if previous is None else previous.covariances[rows]
+            covariances[rows] = self._update(TABLE[NAMES[code]], scatter_[rows], sizes_[rows], start)
+        pooled = scatter.sum(axis=1) / sizes.sum(axis=1)[:, None, None]
+        proportions = np.where(sizes > ABSENT, sizes, 0.0)
+        proportions /= proportions.sum(axis=1, keepdims=True)
+        natural, flatness = self._natural(proportions, means, covariances, pooled)
+        return GaussianParams(proportions, means, covariances, natural, flatness)
+
+    def is_degenerate(self, params: GaussianParams) -> NDArray[np.bool_]:
+        """A component that is singular relative to the pooled covariance."""
+        return ~(params.flatness < SINGULAR).all(axis=1)
+
+    def _moments(self, statistics: Array) -> tuple[Array, Array, Array]:
+        """Sizes (b, k), means (b, k, d) and scatter matrices (b, k, d, d)."""
+        d = len(self.center)
+        i, j = self.pairs
+        absent = statistics[..., 0] <= 0.0
+        sizes = np.where(absent, ABSENT, statistics[..., 0])
+        means = statistics[..., 1 : 1 + d] / sizes[..., None]
+        scatter = np.zeros((*sizes.shape, d, d))
+        products = statistics[..., 1 + d :] - sizes[..., None] * means[..., i] * means[..., j]
+        scatter[..., i, j] = scatter[..., j, i] = products
+        scatter[absent] = ABSENT * np.eye(d)
+        return sizes, means, scatter
+
+    def _update(
+        self, structure: Structure, scatter: Array, sizes: Array, start: Array | None
+    ) -> Array:
+        """Covariances under a structure, in the units that the structure is defined in."""
+        if not structure.rotates:
+            return structure.update(scatter, sizes, start)
+        units = self.scale / np.exp(np.log(self.scale).mean())
+        units = units[:, None] * units
+        start = None if start is None else start * units
+        return structure.update(scatter * units, sizes, start) / units
+
+    def _natural(
+        self, proportions: Array, means: Array, covariances: Array, pooled: Array
+    ) -> tuple[Array, Array]:
+        """Natural parameters and flatness."""
+        b, k, d = means.shape
+        i, j = self.pairs
+        half, logdet = factor(covariances.reshape(-1, d, d))  # (d, d, m)
+        P = np.einsum("ijm,ilm->mjl", half, half).reshape(b, k, d, d)
+        linear = np.einsum("bkde,bke->bkd", P, means)
+        constant = logdet.reshape(b, k) + d * LOG_2_PI + (means * linear).sum(axis=-1)
+        with np.errstate(divide="ignore"):
+            logs = np.maximum(np.log(proportions), -1e300)
+        natural = np.empty((b, k, 1 + d + len(i)))
+        natural[..., 0] = logs - 0.5 * constant
+        natural[..., 1 : 1 + d] = linear
+        natural[..., 1 + d :] = P[..., i, j] * np.where(i == j, -0.5, -1.0)
+        flatness = np.einsum("bkde,bde->bk", P, pooled) / d
+        return natural, np.where(proportions > 0.0, flatness, 0.0)
