@@ -1,0 +1,377 @@
+"""Confidence intervals on the pairwise probabilities (Algorithm 1, lines 4-11).
+
+``P_ij = sum_k pi_ik pi_jk``, Eq. (4), is the probability that objects i and j are in the same
+cluster.  Its interval at level ``1 - alpha`` runs between the ``alpha / 2`` and ``1 - alpha / 2``
+quantiles of its replicates (R's type 7).  Only products within one replicate enter, so clusters
+need no matching from one replicate to the next, and any sampler of posteriors can feed it.
+
+B replicates, n objects, c clusters.  The n x n x B values never stand in memory together: they
+are made and reduced tile by tile.  The size of a tile depends on the problem alone and every
+value is a sum in the order of k, so the number of jobs changes no bit.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, isqrt
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import squareform
+
+from credpart._checks import Array, check_fraction
+
+ROUNDING = 1e-12  # bounds that leave [0, 1], or cross, by less are moved back
+SUM_TOLERANCE = 1e-6  # how far the posteriors of one object may be from a sum of 1
+TILE_ROWS = 8  # objects on the short side of a tile
+TILE_VALUES = 2**17  # values in a tile: 1 MB stays in cache, and is long work for one call
+TIED = 0.1  # share of equal neighbours above which a sort beats two partitions
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PairwiseIntervals:
+    """Intervals on the probabilities that two objects are in the same cluster.
+
+    Parameters
+    ----------
+    lower, upper : array-like of shape (n (n - 1) / 2,)
+        Bounds of each pair i < j, row by row, as `scipy.spatial.distance.squareform` orders them.
+    level : float
+        Confidence level ``1 - alpha``, in (0, 1).
+
+    Examples
+    --------
+    >>> intervals = PairwiseIntervals([0.7, 0.0, 0.1], [0.9, 0.2, 0.1], level=0.9)
+    >>> intervals
+    PairwiseIntervals(n_objects=3, level=0.9, mean length 0.1333)
+    >>> intervals.contains([0.8, 0.3, 0.1])
+    array([ True, False,  True])
+    """
+
+    lower: Array
+    upper: Array
+    level: float
+
+    def __post_init__(self) -> None:
+        level = check_fraction("level", self.level)
+        lower, upper = _condensed("lower", self.lower), _condensed("upper", self.upper)
+        _put_in_order(lower, upper)
+        for bound in (lower, upper):
+            bound.flags.writeable = False
+        for name, value in (("lower", lower), ("upper", upper), ("level", level)):
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        mean = f", mean length {self.length.mean():.4g}" if len(self.lower) else ""
+        return f"PairwiseIntervals(n_objects={self.n_objects}, level={self.level:g}{mean})"
+
+    @property
+    def n_objects(self) -> int:
+        """Number of objects, n."""
+        return _n_objects(len(self.lower))
+
+    @property
+    def length(self) -> Array:
+        """Length of each interval, condensed."""
+        return self.upper - self.lower
+
+    def square(self) -> tuple[Array, Array]:
+        """Return both bounds as symmetric (n, n) arrays; an object is with itself for certain."""
+        bounds = squareform(self.lower, checks=False), squareform(self.upper, checks=False)
+        for bound in bounds:
+            np.fill_diagonal(bound, 1.0)
+        return bounds
+
+    def contains(self, P: ArrayLike) -> NDArray[np.bool_]:
+        """Tell which pairs have their value of ``P`` (condensed or square) within the bounds."""
+        values = np.asarray(P, dtype=np.float64)
+        n = self.n_objects
+        if values.shape not in ((n, n), self.lower.shape):
+            raise ValueError(
+                f"`P` must have shape {self.lower.shape} or {(n, n)}, got {values.shape}."
+            )
+        if values.ndim == 2:
+            values = squareform(values, checks=False)
+        inside: NDArray[np.bool_] = (self.lower <= values) & (values <= self.upper)
+        return inside
+
+
+@overload
+def pairwise_intervals(
+    posteriors: ArrayLike, level: float = ..., *, n_jobs: int | None = ...
+) -> PairwiseIntervals: ...
+@overload
+def pairwise_intervals(
+    posteriors: ArrayLike, level: Sequence[float], *, n_jobs: int | None = ...
+) -> list[PairwiseIntervals]: ...
+def pairwise_intervals(
+    posteriors: ArrayLike, level: float | Sequence[float] = 0.9, *, n_jobs: int | None = None
+) -> PairwiseIntervals | list[PairwiseIntervals]:
+    """Return percentile intervals on the pairwise probabilities of Eq. (4).
+
+    Parameters
+    ----------
+    posteriors : array-like of shape (B, n, c)
+        Cluster probabilities of each object in each replicate.  Clusters may be numbered
+        differently from one replicate to the next.  A transposed view of a C-ordered (n, c, B)
+        array is used as it is; any other layout is copied once.
+    level : float or sequence of floats
+        Confidence level ``1 - alpha``; several share one pass.  At least ``2 / alpha`` replicates
+        are needed.
+    n_jobs : int, optional
+        Number of threads, as in joblib; `joblib.parallel_config` is respected.  It changes no bit
+        of the result.
+
+    Returns
+    -------
+    PairwiseIntervals, or a list of them if ``level`` is a sequence
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta([8, 8, 1], [1, 1, 8], size=(100, 3))  # two objects alike, one apart
+    >>> intervals = pairwise_intervals(np.stack([p, 1 - p], axis=2), level=0.9)
+    >>> intervals.upper.round(2)
+    array([0.95, 0.39, 0.41])
+    """
+    by_object = _by_object("posteriors", posteriors)
+    levels = _levels(level)
+    ranks = [_rank(one, by_object.shape[2]) for one in levels]
+    slabs = _slabs(by_object, by_object, ranks, n_jobs=n_jobs, distinct=True)
+    empty = np.empty((len(ranks), 2, 0))
+    bounds = np.concatenate([empty, *(_above_diagonal(slab) for slab in slabs)], axis=2)
+    results = [
+        PairwiseIntervals(lower, upper, one)
+        for (lower, upper), one in zip(bounds, levels, strict=True)
+    ]
+    return results if isinstance(level, Iterable) else results[0]
+
+
+def cross_intervals(
+    posteriors_new: ArrayLike,
+    posteriors: ArrayLike,
+    level: float = 0.9,
+    *,
+    n_jobs: int | None = None,
+) -> tuple[Array, Array]:
+    """Return the bounds between new and known objects, as two (m, n) arrays.
+
+    Parameters
+    ----------
+    posteriors_new, posteriors : array-like of shape (B, m, c) and (B, n, c)
+        Cluster probabilities in the same replicates, with the same numbering of clusters.
+    level, n_jobs
+        As in `pairwise_intervals`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> known, new = rng.dirichlet([1, 1, 1], (50, 4)), rng.dirichlet([1, 1, 1], (50, 2))
+    >>> lower, upper = cross_intervals(new, known, level=0.9)
+    >>> lower.shape, bool((lower < upper).all())
+    ((2, 4), True)
+    """
+    left = _by_object("posteriors_new", posteriors_new)
+    right = _by_object("posteriors", posteriors)
+    if left.shape[1:] != right.shape[1:]:
+        c, B = right.shape[1:]
+        raise ValueError(
+            f"`posteriors_new` must have {B} replicates and {c} clusters as `posteriors` has, "
+            f"got {left.shape[2]} and {left.shape[1]}."
+        )
+    rank = _rank(check_fraction("level", level), right.shape[2])
+    slabs = _slabs(left, right, [rank], n_jobs=n_jobs, distinct=False)
+    empty = np.empty((1, 2, 0, len(right)))
+    lower, upper = np.concatenate([empty, *slabs], axis=2)[0]
+    return lower, upper
+
+
+def pairwise_probabilities(posteriors: ArrayLike) -> Array:
+    """Return ``P_ij`` of Eq. (4) for each pair i < j, condensed, from posteriors (n, c).
+
+    Examples
+    --------
+    >>> pairwise_probabilities([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
+    array([0.5, 0. , 0.5])
+    """
+    values = np.asarray(posteriors, dtype=np.float64)
+    if values.ndim != 2:
+        raise ValueError(f"`posteriors` must have shape (n, c), got {values.shape}.")
+    by_cluster = _by_object("posteriors", values[None])[:, :, 0].T.copy()
+    rows = (  # a row of pairs at a time: the square is never formed, and BLAS is not called
+        np.einsum("k,kn->n", by_cluster[:, i], by_cluster[:, i + 1 :]) for i in range(len(values))
+    )
+    return np.concatenate([np.empty(0), *rows])
+
+
+class Rank(NamedTuple):
+    """Where a quantile lies between two order statistics, counted from its own end of a row."""
+
+    position: int  # of the inner one, from 0
+    fraction: float  # of the way from the outer to the inner one
+
+
+def _rank(level: float, B: int) -> Rank:
+    alpha = 1.0 - level
+    needed = ceil(2.0 / alpha * (1.0 - ROUNDING))
+    if needed > B:
+        raise ValueError(
+            f"`posteriors` must hold at least {needed} replicates for level {level:g} "
+            f"(B >= 2 / alpha), got {B}. "
+            "Draw more replicates, or lower the level."
+        )
+    h = (B - 1) * alpha / 2.0  # R's type 7
+    return Rank(floor(h) + 1, h - floor(h))
+
+
+def _slabs(
+    left: Array, right: Array, ranks: list[Rank], *, n_jobs: int | None, distinct: bool
+) -> list[Array]:
+    """Bounds by slabs of rows; ``distinct`` objects are on both sides, and need j > i only."""
+    m = len(left) - distinct
+    starts = range(0, m, TILE_ROWS)
+    tasks: Iterator[Any] = (
+        delayed(_slab)(left, right, slice(i, min(i + TILE_ROWS, m)), (i + 1) * distinct, ranks)
+        for i in starts
+    )
+    slabs: list[Array] = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+    return slabs
+
+
+def _slab(left: Array, right: Array, rows: slice, first: int, ranks: list[Rank]) -> Array:
+    """Bounds (levels, 2, rows, n - first) of the pairs of ``left[rows]`` with ``right[first:]``."""
+    left, right = left[rows], right[first:]
+    m, n, B = len(left), len(right), left.shape[2]
+    width = max(1, TILE_VALUES // (TILE_ROWS * B))
+    bounds = np.empty((len(ranks), 2, m, n))
+    tile = np.empty((m, width, B))
+    for j in range(0, n, width):
+        others = right[j : j + width]
+        P = tile[:, : len(others)] if len(others) == width else np.empty((m, len(others), B))
+        np.einsum("jkb,ikb->ijb", others, left, out=P)  # Eq. (4)
+        bound = _quantiles(P.reshape(-1, B), ranks)
+        bounds[..., j : j + width] = bound.reshape(len(ranks), 2, m, -1)
+    return np.clip(bounds, 0.0, 1.0, out=bounds)
+
+
+def _quantiles(values: Array, ranks: list[Rank]) -> Array:
+    """Quantiles (levels, 2, rows) at both ends of each row; the rows are reordered in place.
+
+    One order statistic by a partition, and its outer neighbour as the extreme of the few values
+    beyond it, cost half a sort.  The partitions of a further level stay within those few.
+    """
+    is_sorted = _sort_if_tied(values)
+    bounds = np.empty((len(ranks), 2, len(values)))
+    inward = sorted(range(len(ranks)), key=lambda r: -ranks[r].position)
+    low = values
+    for r in inward:
+        k, fraction = ranks[r]
+        if not is_sorted:
+            low.partition(k, axis=1)
+        outer = low[:, :k].max(axis=1)
+        bounds[r, 0] = outer + fraction * (low[:, k] - outer)
+        low = low[:, : k + 1]
+    done = ranks[inward[0]].position + 1
+    high = values[:, done:] if 2 * done <= values.shape[1] else values
+    for r in inward:
+        k, fraction = ranks[r]
+        if not is_sorted:
+            high.partition(high.shape[1] - 1 - k, axis=1)
+        outer = high[:, -k:].min(axis=1)
+        bounds[r, 1] = outer - fraction * (outer - high[:, -1 - k])
+        high = high[:, -1 - k :]
+    return bounds
+
+
+def _sort_if_tied(values: Array) -> bool:
+    """Sort rows that are full of ties, on which a partition is many times slower than a sort."""
+    sample = values[:, :32]  # replicates are exchangeable
+    equal = sample[:, 1:] == sample[:, :-1]
+    tied = bool(np.count_nonzero(equal) > TIED * equal.size)
+    if tied:
+        values.sort(axis=1)
+    return tied
+
+
+def _above_diagonal(slab: Array) -> Array:
+    """Keep the pairs i < j of a slab whose first column is the object after its first row."""
+    m, n = slab.shape[2:]
+    return slab[:, :, np.arange(n) >= np.arange(m)[:, None]]
+
+
+def _by_object(name: str, posteriors: ArrayLike) -> Array:
+    """Check posteriors and return them as a C-ordered (n, c, B) array: replicates side by side."""
+    values = np.asarray(posteriors)
+    if values.ndim != 3 or 0 in values.shape:
+        raise ValueError(f"`{name}` must have shape (B, n, c), none of them 0, got {values.shape}.")
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"`{name}` must hold real numbers, got dtype {values.dtype}.")
+    by_object = np.ascontiguousarray(values.transpose(1, 2, 0), dtype=np.float64)
+    for start in range(0, len(by_object), 64):  # blocks, since the sums alone could fill memory
+        block = by_object[start : start + 64]
+        sums = block.sum(axis=1)
+        good = (np.abs(sums - 1.0) <= SUM_TOLERANCE) & (block.min(axis=1) >= -SUM_TOLERANCE)
+        if not good.all():
+            i, b = np.argwhere(~good)[0]
+            raise ValueError(_complaint(name, block[i, :, b], f"replicate {b}, object {start + i}"))
+    return by_object
+
+
+def _complaint(name: str, row: Array, where: str) -> str:
+    if not np.isfinite(row).all():
+        return f"`{name}` must be finite, got {row.tolist()} in {where}. Leave the replicate out."
+    return (
+        f"`{name}` must be probabilities that sum to 1 over the clusters, got {row.tolist()} "
+        f"(sum {row.sum():g}) in {where}. Is the order of the axes (replicate, object, cluster)?"
+    )
+
+
+def _levels(level: object) -> list[float]:
+    several = isinstance(level, Iterable) and not isinstance(level, str | bytes)
+    levels = [check_fraction("level", one) for one in (level if several else [level])]  # type: ignore[attr-defined]
+    if not levels:
+        raise ValueError("`level` must be one number or several, got none.")
+    return levels
+
+
+def _n_objects(n_pairs: int) -> int:
+    return (1 + isqrt(1 + 8 * n_pairs)) // 2
+
+
+def _condensed(name: str, value: ArrayLike) -> Array:
+    bound = np.array(value, dtype=np.float64)
+    if bound.ndim != 1:
+        raise ValueError(
+            f"`{name}` must be condensed, one value for each pair i < j, got shape {bound.shape}. "
+            "Turn a square array into one with `scipy.spatial.distance.squareform`."
+        )
+    n = _n_objects(len(bound))
+    if n * (n - 1) // 2 != len(bound):
+        raise ValueError(
+            f"`{name}` must have n (n - 1) / 2 values for some n, got {len(bound)} "
+            f"({n} objects have {n * (n - 1) // 2} pairs, {n + 1} have {n * (n + 1) // 2})."
+        )
+    if not np.isfinite(bound).all():
+        first = int(np.flatnonzero(~np.isfinite(bound))[0])
+        raise ValueError(f"`{name}` must be finite, got {float(bound[first])} for pair {first}.")
+    return bound
+
+
+def _put_in_order(lower: Array, upper: Array) -> None:
+    """Check ``0 <= lower <= upper <= 1`` and take rounding errors away, in place."""
+    if lower.shape != upper.shape:
+        raise ValueError(
+            f"`lower` and `upper` must have the same length, got {len(lower)} and {len(upper)}."
+        )
+    bad = (lower < -ROUNDING) | (lower > upper + ROUNDING) | (upper > 1.0 + ROUNDING)
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            "`lower` and `upper` must satisfy 0 <= lower <= upper <= 1, "
+            f"got [{lower[first]:g}, {upper[first]:g}] for pair {first}."
+        )
+    np.clip(lower, 0.0, 1.0, out=lower)
+    np.clip(upper, lower, 1.0, out=upper)
