@@ -20,7 +20,7 @@ _HOME = {
     "CalibratedClustering": "credpart.clustering",
 }
 
-__all__ = sorted(_HOME)  # noqa: PLE0604
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -147,8 +147,10 @@ def _from_frame(name: str, X: Any) -> tuple[Array, list[str]]:
             "more than once. Rename the columns."
         )
     frame = nw.from_native(X, eager_only=True)
-    columns = [_from_column(name, label, frame[column]) for label, column in
-               zip(names, frame.columns, strict=True)]
+    columns = [
+        _from_column(name, label, frame[column])
+        for label, column in zip(names, frame.columns, strict=True)
+    ]
     return (np.column_stack(columns) if columns else np.empty(X.shape)), names
 
 

@@ -26,7 +26,8 @@ Array = NDArray[np.float64]
 Update = Callable[[Array, Array, Array | None], Array]
 
 TOLERANCE = 1e-10  # relative change of volumes, or angle of a rotation, that ends an inner loop
-MAX_INNER = 200
+MAX_INNER = 100
+MAX_WARM = 1  # sweeps from good axes: EM only needs that the likelihood rises
 
 
 def factor(matrices: Array) -> tuple[Array, Array]:
@@ -80,31 +81,45 @@ def _equal_volumes(shapes: Array, volumes: Array, sizes: Array) -> Array:
     return volume.reshape(-1, *[1] * (shapes.ndim - 1)) * shapes
 
 
-def _volumes(sizes: Array, shares: Callable[[Array], tuple[Array, Array]]) -> Array:
+def _volumes(
+    sizes: Array, shares: Callable[[Array], tuple[Array, Array]], previous: Array | None
+) -> Array:
     """Logarithms ``l_k`` of own volumes that go with one shape, up to a common constant.
 
     With ``C = sum_k W_k exp(-l_k)``, the profile ``d sum_k n_k l_k + n log|C|`` is convex in l.
     ``shares(l)`` returns ``tr(T_k)`` (b, k) and ``tr(T_k T_h)`` (b, k, k) of
-    ``T_k = C^-1 W_k exp(-l_k)``: its gradient and Hessian.  Newton's steps, shortened where long.
+    ``T_k = C^-1 W_k exp(-l_k)``: its gradient and Hessian.  Newton's steps near the minimum;
+    far from it the closed form of volumes given the shape, which never goes astray.
     """
     n = sizes.sum(axis=-1, keepdims=True)
-    logs = np.zeros_like(sizes)
+    logs = np.zeros_like(sizes) if previous is None else previous
     unit = np.eye(sizes.shape[-1])
-    for _ in range(MAX_INNER):
-        traces, cross = shares(logs)
-        d = traces.sum(axis=-1, keepdims=True)
-        gradient = d * sizes / n - traces
-        # the profile is flat along (1, ..., 1), and for components without observations
-        hessian = unit * (traces[..., None] + 1e-14) - cross + 1.0
-        step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-        longest = np.abs(step).max(axis=-1, keepdims=True)
-        logs = logs - step * np.minimum(1.0, 2.0 / np.maximum(longest, 2.0))
-        if not (longest > TOLERANCE).any():
-            break
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for _ in range(MAX_INNER):
+            traces, cross = shares(logs)
+            target = traces.sum(axis=-1, keepdims=True) * sizes / n
+            closed = np.where(sizes < 1e-12 * n, 0.0, np.log(traces / target))
+            largest = np.abs(closed).max(axis=-1)[:, None, None]
+            # 1.0: the profile is flat along (1, ..., 1)
+            hessian = unit * np.maximum(traces, sizes < 1e-12 * n)[..., None] - cross + 1.0
+            newton = np.linalg.solve(
+                np.where(largest < 0.3, hessian, unit), (traces - target)[..., None]
+            )
+            logs = logs + np.where(largest < 0.3, newton, closed[..., None])[..., 0]
+            if not (largest > np.sqrt(TOLERANCE)).any():  # the error is squared by each step
+                break
     return logs
 
 
-def _own_volumes_one_shape(values: Array, sizes: Array) -> Array:
+def _start_volumes(sizes: Array, traces: Array, previous: Array | None) -> Array | None:
+    """Logarithms of the previous volumes relative to ``traces``; the shape is common to all."""
+    if previous is None:
+        return None
+    ratio = _diagonal(previous).sum(axis=-1) * sizes / traces
+    return np.log(np.where(ratio > 0.0, ratio, 1.0))
+
+
+def _own_volumes_one_shape(values: Array, sizes: Array, previous: Array | None) -> Array:
     """Variances ``lam_k a_j`` that maximise the likelihood of sums of squares (b, k, d)."""
 
     def shares(logs: Array) -> tuple[Array, Array]:
@@ -112,8 +127,9 @@ def _own_volumes_one_shape(values: Array, sizes: Array) -> Array:
         parts /= parts.sum(axis=-2, keepdims=True)
         return parts.sum(axis=-1), parts @ parts.mT
 
-    start = values / values.sum(axis=-1, keepdims=True)
-    logs = _volumes(sizes, shares)
+    volume = values.sum(axis=-1, keepdims=True) / (values.shape[-1] * sizes[..., None])
+    start = values / volume
+    logs = _volumes(sizes, shares, _start_volumes(sizes, values.sum(axis=-1), previous))
     shape = (start * np.exp(-logs)[..., None]).sum(axis=-2, keepdims=True)
     shape /= _geometric_mean(shape)
     volume = (values / shape).sum(axis=-1, keepdims=True) / (values.shape[-1] * sizes[..., None])
@@ -141,7 +157,7 @@ def eei(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
 
 def vei(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
     """Diagonal, own volume, equal shape: ``lam_k A``."""
-    return _diagonal_matrices(_own_volumes_one_shape(_diagonal(scatter), sizes))
+    return _diagonal_matrices(_own_volumes_one_shape(_diagonal(scatter), sizes, previous))
 
 
 def evi(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
@@ -165,23 +181,23 @@ def vee(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
     """Own volume, equal shape and orientation: ``lam_k C``."""
     d = scatter.shape[-1]
 
-    def common(logs: Array) -> tuple[Array, Array, Array]:
+    def common(logs: Array) -> tuple[Array, Array]:
         parts = start * np.exp(-logs)[..., None, None]
         C = parts.sum(axis=1)
-        inverse, logdet = factor(C)
-        half = np.moveaxis(inverse, -1, 0)[:, None]
-        return C, logdet, half @ parts @ half.mT
+        half = np.moveaxis(factor(C)[0], -1, 0)[:, None]
+        return C, half @ parts @ half.mT
 
     def shares(logs: Array) -> tuple[Array, Array]:
-        parts = common(logs)[2]
+        parts = common(logs)[1]
         flat = parts.reshape(*parts.shape[:2], -1)
         return _diagonal(parts).sum(axis=-1), flat @ flat.mT
 
-    start = scatter / _diagonal(scatter).sum(axis=-1)[..., None, None]
-    logs = _volumes(sizes, shares)
-    C, logdet, parts = common(logs)
-    # tr(W_k C^-1), from the scaled parts
-    traces = _diagonal(parts).sum(axis=-1) * np.exp(logs) * _diagonal(scatter).sum(axis=-1)
+    traces = _diagonal(scatter).sum(axis=-1)
+    volume = traces / (d * sizes)
+    start = scatter / volume[..., None, None]
+    logs = _volumes(sizes, shares, _start_volumes(sizes, traces, previous))
+    C, parts = common(logs)
+    traces = _diagonal(parts).sum(axis=-1) * np.exp(logs) * volume  # tr(W_k C^-1)
     return (traces / (d * sizes))[..., None, None] * C[:, None]
 
 
@@ -205,7 +221,7 @@ def eev(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
 def vev(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
     """Equal shape, own volume and orientation: ``lam_k D_k A D_k'``."""
     eigenvalues, axes = np.linalg.eigh(scatter)
-    variances = _own_volumes_one_shape(np.maximum(eigenvalues, 0.0), sizes)
+    variances = _own_volumes_one_shape(np.maximum(eigenvalues, 0.0), sizes, previous)
     return (axes * variances[..., None, :]) @ axes.mT
 
 
@@ -242,11 +258,11 @@ def _common_axes(
     are never better.
     """
     if previous is not None:
-        starts = [np.linalg.eigh(previous.sum(axis=1))[1]]
+        starts, sweeps = [np.linalg.eigh(previous.sum(axis=1))[1]], MAX_WARM
     else:
         unit = np.broadcast_to(np.eye(scatter.shape[-1]), scatter[:, 0].shape)
-        starts = [np.linalg.eigh(scatter.sum(axis=1))[1], unit]
-    tries = [_rotate_jointly(scatter, sizes, axes, variances) for axes in starts]
+        starts, sweeps = [np.linalg.eigh(scatter.sum(axis=1))[1], unit], MAX_INNER
+    tries = [_rotate_jointly(scatter, sizes, axes, variances, sweeps) for axes in starts]
     costs = [(sizes[..., None] * np.log(values)).sum(axis=(1, 2)) for _, values in tries]
     best = np.argmin(costs, axis=0)
     axes, fitted = (
@@ -257,7 +273,7 @@ def _common_axes(
 
 
 def _rotate_jointly(
-    scatter: Array, sizes: Array, axes: Array, variances: Variances
+    scatter: Array, sizes: Array, axes: Array, variances: Variances, sweeps: int
 ) -> tuple[Array, Array]:
     """Common axes by plane rotations [BM14]_, and the components' variances along them.
 
@@ -268,18 +284,19 @@ def _rotate_jointly(
     turned = axes[:, None].mT @ scatter @ axes[:, None]
     R = np.ascontiguousarray(np.moveaxis(turned, (-2, -1), (0, 1)))  # (d, d, b, k)
     D = np.ascontiguousarray(np.moveaxis(axes, -1, 0))[..., None]  # (d, b, d, 1): axis by axis
-    for _ in range(MAX_INNER):
+    for _ in range(sweeps):
         largest = 0.0
+        precision = 1.0 / variances(np.moveaxis(np.einsum("jjbk->jbk", R), 0, -1), sizes)
         for j, l in combinations(range(d), 2):
-            precision = 1.0 / variances(np.moveaxis(np.einsum("jjbk->jbk", R), 0, -1), sizes)
             gap = precision[..., j] - precision[..., l]
             x = 0.5 * (gap * (R[j, j] - R[l, l])).sum(axis=-1)
             y = (gap * R[j, l]).sum(axis=-1)
             angle = 0.5 * np.arctan2(-y, -x)[:, None]
-            for rows in (R, np.swapaxes(R, 0, 1)):
-                _turn(rows, j, l, np.cos(angle), np.sin(angle))
-            _turn(D, j, l, np.cos(angle)[..., None], np.sin(angle)[..., None])
-            largest = max(largest, float(np.abs(np.sin(angle)).max(initial=0.0)))
+            cosine, sine = np.cos(angle), np.sin(angle)
+            _turn(R, j, l, cosine, sine)
+            _turn(np.swapaxes(R, 0, 1), j, l, cosine, sine)
+            _turn(D, j, l, cosine[..., None], sine[..., None])
+            largest = max(largest, float(np.abs(sine).max(initial=0.0)))
         if not largest > np.sqrt(TOLERANCE):  # the cost is flat at its minimum: angles squared
             break
     values = np.moveaxis(np.einsum("jjbk->jbk", R), 0, -1)

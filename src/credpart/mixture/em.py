@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 MCLUST_TOLERANCE = 1e-5  # where mclust stops; below it, acceleration sets in
-DEFAULT_TOLERANCE = 1e-10
+DEFAULT_TOLERANCE = 1e-9
 MAX_ITERATIONS = 2000
 MEMORY = 6  # differences that the acceleration remembers
 BLOCK = 1 << 15  # values of the joint density worked on at a time: they stay in the cache
@@ -63,6 +63,7 @@ class EMResult(NamedTuple):
     """Where the replicates ended."""
 
     params: Any
+    statistics: Array  # expected at the parameters
     loglik: Array
     n_iter: Rows
     status: Rows
@@ -165,7 +166,7 @@ def em(
     """
     b = len(statistics)
     points = statistics.reshape(b, -1).copy()
-    images = np.empty_like(points)
+    images = points.copy()
     loglik, status = np.full(b, -np.inf), np.full(b, Status.NOT_CONVERGED, dtype=np.intp)
     n_iter = np.zeros(b, dtype=np.intp)
     is_plain, is_calm, crawls = np.ones(b, bool), np.zeros(b, bool), np.zeros(b, bool)
@@ -208,4 +209,4 @@ def em(
             active, weights = active[going], weights[going]
         if not len(active):
             break
-    return EMResult(best, loglik, n_iter, status)
+    return EMResult(best, images.reshape(statistics.shape), loglik, n_iter, status)

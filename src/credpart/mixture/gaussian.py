@@ -89,7 +89,9 @@ class Gaussian:
         for code in np.unique(variant):
             rows = np.flatnonzero(variant == code)
             start = None if previous is None else previous.covariances[rows]
-            covariances[rows] = self._update(TABLE[NAMES[code]], scatter_[rows], sizes_[rows], start)
+            covariances[rows] = self._update(
+                TABLE[NAMES[code]], scatter_[rows], sizes_[rows], start
+            )
         pooled = scatter.sum(axis=1) / sizes.sum(axis=1)[:, None, None]
         proportions = np.where(sizes > ABSENT, sizes, 0.0)
         proportions /= proportions.sum(axis=1, keepdims=True)

@@ -1,0 +1,195 @@
+"""The best fit of every cell: a model and a number of clusters, from many starts, in batches.
+
+Cells of different models and numbers of clusters run side by side: a mixture with fewer
+components is padded with absent ones.  After short runs from every start, cells exchange what
+they found: each tries where the structures nested in it, and those it is nested in, have got
+with as many clusters, and goes on from there if that is better.  So in the end no nested
+structure is better than its parent.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from credpart.mixture.em import Status, em
+from credpart.mixture.gaussian import NAMES, TABLE, Gaussian, GaussianParams
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+Cell = tuple[int, str]  # number of clusters, model
+
+FLAT = 1e-3
+SHORT = 20  # iterations after which only the best start of a cell goes on
+ROUNDS = 5  # exchanges at the most
+BATCH = 1 << 20  # values of the joint density in a batch of cells
+
+
+class Candidate(NamedTuple):
+    """Where a run of a cell starts."""
+
+    cell: Cell
+    statistics: Array  # (k, p)
+    params: GaussianParams | None = None  # that the statistics come from
+    is_first: bool = False  # from the first start
+
+
+class Outcome(NamedTuple):
+    """Where it ended."""
+
+    cell: Cell
+    statistics: Array
+    params: GaussianParams
+    loglik: float
+    n_iter: int
+    status: Status
+    flaw: str  # why the outcome is refused; empty if it is not
+    is_first: bool
+
+
+def stack(arrays: Sequence[Array], k: int) -> Array:
+    """Arrays (k_i, ...) on top of each other, with absent components up to k."""
+    out = np.zeros((len(arrays), k, *arrays[0].shape[1:]))
+    for row, array in zip(out, arrays, strict=True):
+        row[: len(array)] = array
+    return out
+
+
+def batches(candidates: Sequence[Candidate], n: int) -> Iterator[list[Candidate]]:
+    """Batches of similar numbers of clusters whose size depends on the problem only."""
+    batch: list[Candidate] = []
+    for candidate in sorted(candidates, key=lambda candidate: candidate.cell[0]):
+        if batch and (len(batch) + 1) * candidate.cell[0] * n > BATCH:
+            yield batch
+            batch = []
+        batch.append(candidate)
+    if batch:
+        yield batch
+
+
+def run(
+    family: Gaussian,
+    features: Array,
+    weights: Array,
+    candidates: Sequence[Candidate],
+    **limits: Any,
+) -> list[Outcome]:
+    """EM from every candidate."""
+    outcomes, n = [], float(weights.sum())
+    for batch in batches(candidates, len(features)):
+        k = max(candidate.cell[0] for candidate in batch)
+        statistics = stack([candidate.statistics for candidate in batch], k)
+        variant = np.array([NAMES.index(candidate.cell[1]) for candidate in batch])
+        previous = None
+        if batch[0].params is not None:
+            fields = zip(*(candidate.params for candidate in batch), strict=True)
+            previous = GaussianParams(*(stack(field, k) for field in fields))
+        result = em(family, features, weights[None], statistics, variant, previous, **limits)
+        for i, (cell, *_, is_first) in enumerate(batch):
+            params = GaussianParams(*(field[i, : cell[0]] for field in result.params))
+            end = float(result.loglik[i]), int(result.n_iter[i]), Status(result.status[i])
+            flaw = find_flaw(params, end[2], n)
+            reached = result.statistics[i, : cell[0]]
+            outcomes.append(Outcome(cell, reached, params, *end, flaw, is_first))
+    return outcomes
+
+
+def find_flaw(params: GaussianParams, status: Status, n: float) -> str:
+    """Why the parameters are no answer, or an empty string.
+
+    A component is spurious if it is flat and chance explains it.  Flat: the harmonic mean v of
+    its variances relative to the pooled within-cluster covariance is below `FLAT`.  Chance: n
+    objects have ``C(n, N)`` subsets of its size N, and N points in d dimensions lie that close
+    to a hyperplane with a probability of the order of ``v^((N - d) / 2)``; so one such subset
+    is expected.  Both are free of scale.
+    """
+    if status == Status.DEGENERATE:
+        return "a component became singular"
+    d = params.means.shape[-1]
+    with np.errstate(divide="ignore"):
+        logs = -np.log(params.flatness)
+    sizes = n * params.proportions
+    subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
+    expected = subsets + 0.5 * np.maximum(sizes - d, 0.0) * logs
+    spurious = np.flatnonzero((logs < np.log(FLAT)) & (expected > 0.0))
+    if not len(spurious):
+        return ""
+    k = spurious[0]
+    return (
+        f"a component is a spurious spike ({sizes[k]:.1f} objects, variance {np.exp(logs[k]):.1g})"
+    )
+
+
+def best(outcomes: Iterable[Outcome]) -> dict[Cell, Outcome]:
+    """The likeliest outcome of each cell; flawed ones only where nothing else is."""
+    found: dict[Cell, Outcome] = {}
+    for outcome in outcomes:
+        rival = found.get(outcome.cell)
+        if rival is None or _rank(outcome) > _rank(rival):
+            found[outcome.cell] = outcome
+    return found
+
+
+def _rank(outcome: Outcome) -> tuple[bool, float]:
+    return not outcome.flaw, outcome.loglik
+
+
+def search(
+    family: Gaussian,
+    features: Array,
+    weights: Array,
+    starts: Sequence[Mapping[int, Labels]],
+    models: Sequence[str],
+    *,
+    tol: float,
+    max_iter: int,
+) -> dict[Cell, Outcome]:
+    """The best outcome of every model and number of clusters that the starts have."""
+    candidates = []
+    for rank, start in enumerate(starts):
+        for c, labels in start.items():
+            resp = np.where(labels == np.arange(c)[:, None], weights, 0.0)
+            statistics = family.statistics(features, resp[None])[0]
+            candidates += [Candidate((c, model), statistics, None, rank == 0) for model in models]
+
+    def runs(chosen: Iterable[Outcome | Candidate], limit: int) -> list[Outcome]:
+        onwards = [Candidate(new.cell, new.statistics, new.params, new.is_first) for new in chosen]
+        return run(family, features, weights, onwards, tol=tol, max_iter=limit)
+
+    short = runs(candidates, SHORT)
+    found = best(short)
+    # The first start goes to its end even where another one is ahead now.
+    going = [new for new in short if new.is_first and not new.flaw and new is not found[new.cell]]
+    for _ in range(ROUNDS):
+        tried = best(runs(exchanges(found.values()), 1))
+        better = {cell: new for cell, new in tried.items() if improves(new, found[cell], tol)}
+        unfinished = {
+            cell: old for cell, old in found.items() if old.status == Status.NOT_CONVERGED
+        }
+        going += {**unfinished, **better}.values()
+        if not going:
+            break
+        found = best([*found.values(), *better.values(), *runs(going, max_iter)])
+        going = []
+    return found
+
+
+def exchanges(outcomes: Iterable[Outcome]) -> Iterator[Candidate]:
+    """What each cell can try of the other models' fits with as many clusters."""
+    outcomes = [outcome for outcome in outcomes if not outcome.flaw]
+    for giver in outcomes:
+        for taker in outcomes:
+            if giver.cell[0] == taker.cell[0] and related(giver.cell[1], taker.cell[1]):
+                yield Candidate(taker.cell, giver.statistics, giver.params)
+
+
+def related(one: str, other: str) -> bool:
+    """One is directly nested in the other."""
+    return one in TABLE[other].nested or other in TABLE[one].nested
+
+
+def improves(new: Outcome, old: Outcome, tol: float) -> bool:
+    """Better by more than what the stopping rule leaves open."""
+    return _rank(new) > (_rank(old)[0], old.loglik + 10.0 * tol * (1.0 + abs(old.loglik)))
