@@ -247,10 +247,10 @@ def _slab(left: Array, right: Array, rows: slice, first: int, ranks: list[Rank])
     m, n, B = len(left), len(right), left.shape[2]
     width = max(1, TILE_VALUES // (TILE_ROWS * B))
     bounds = np.empty((len(ranks), 2, m, n))
-    tile = np.empty((m, width, B))
+    memory = np.empty(m * width * B)
     for j in range(0, n, width):
         others = right[j : j + width]
-        P = tile[:, : len(others)] if len(others) == width else np.empty((m, len(others), B))
+        P = memory[: m * len(others) * B].reshape(m, -1, B)
         np.einsum("jkb,ikb->ijb", others, left, out=P)  # Eq. (4)
         bound = _quantiles(P.reshape(-1, B), ranks)
         bounds[..., j : j + width] = bound.reshape(len(ranks), 2, m, -1)
@@ -265,30 +265,35 @@ def _quantiles(values: Array, ranks: list[Rank]) -> Array:
     """
     is_sorted = _sort_if_tied(values)
     bounds = np.empty((len(ranks), 2, len(values)))
-    inward = sorted(range(len(ranks)), key=lambda r: -ranks[r].position)
+    outward = sorted(range(len(ranks)), key=lambda r: -ranks[r].position)
     low = values
-    for r in inward:
+    for r in outward:
         k, fraction = ranks[r]
         if not is_sorted:
-            low.partition(k, axis=1)
+            _partition(low, k)
         outer = low[:, :k].max(axis=1)
         bounds[r, 0] = outer + fraction * (low[:, k] - outer)
         low = low[:, : k + 1]
-    done = ranks[inward[0]].position + 1
+    done = ranks[outward[0]].position + 1
     high = values[:, done:] if 2 * done <= values.shape[1] else values
-    for r in inward:
+    for r in outward:
         k, fraction = ranks[r]
         if not is_sorted:
-            high.partition(high.shape[1] - 1 - k, axis=1)
+            _partition(high, high.shape[1] - 1 - k)
         outer = high[:, -k:].min(axis=1)
         bounds[r, 1] = outer - fraction * (outer - high[:, -1 - k])
         high = high[:, -1 - k :]
     return bounds
 
 
+def _partition(values: Array, k: int) -> None:
+    # Doubles >= 0 are in the order of their bits, and among integers NumPy looks for no NaN.
+    values.view(np.int64).partition(k, axis=1)
+
+
 def _sort_if_tied(values: Array) -> bool:
     """Sort rows that are full of ties, on which a partition is many times slower than a sort."""
-    sample = values[:, :32]  # replicates are exchangeable
+    sample = values[::4, :16]  # replicates are exchangeable, and neighbouring rows alike
     equal = sample[:, 1:] == sample[:, :-1]
     tied = bool(np.count_nonzero(equal) > TIED * equal.size)
     if tied:
@@ -313,7 +318,7 @@ def _by_object(name: str, posteriors: ArrayLike) -> Array:
     for start in range(0, len(by_object), 64):  # blocks, since the sums alone could fill memory
         block = by_object[start : start + 64]
         sums = block.sum(axis=1)
-        good = (np.abs(sums - 1.0) <= SUM_TOLERANCE) & (block.min(axis=1) >= -SUM_TOLERANCE)
+        good = (np.abs(sums - 1.0) <= SUM_TOLERANCE) & (block.min(axis=1) >= 0.0)
         if not good.all():
             i, b = np.argwhere(~good)[0]
             raise ValueError(_complaint(name, block[i, :, b], f"replicate {b}, object {start + i}"))
