@@ -148,8 +148,8 @@ def _from_frame(name: str, X: Any) -> tuple[Array, list[str]]:
         )
     frame = nw.from_native(X, eager_only=True)
     columns = [
-        _from_column(name, label, frame[column])
-        for label, column in zip(names, frame.columns, strict=True)
+        _from_column(name, label, column)
+        for label, column in zip(names, frame.iter_columns(), strict=True)
     ]
     return (np.column_stack(columns) if columns else np.empty(X.shape)), names
 
@@ -182,8 +182,9 @@ def _numbers(name: str, label: str, cells: NDArray[Any]) -> Array:
             values[row] = float(cell)
         else:
             kind = ValueError if isinstance(cell, str | bytes) else TypeError
+            shown = str(cell) if isinstance(cell, str) else cell
             raise kind(
-                f"`{name}` must hold numbers, got {cell!r} in {label}, row {row} "
+                f"`{name}` must hold numbers, got {shown!r} in {label}, row {row} "
                 "(the argument must be a real number; text, even a string of digits, "
                 "is not converted). Leave the column out, or convert it first."
             )

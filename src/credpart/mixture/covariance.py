@@ -72,13 +72,15 @@ def _everywhere(common: Array, scatter: Array) -> Array:
 
 def _geometric_mean(values: Array) -> Array:
     with np.errstate(divide="ignore"):
-        return np.exp(np.log(values).mean(axis=-1, keepdims=True))
+        result: Array = np.exp(np.log(values).mean(axis=-1, keepdims=True))
+        return result
 
 
 def _equal_volumes(shapes: Array, volumes: Array, sizes: Array) -> Array:
     """``lam`` times shapes of determinant 1, ``lam = sum_k volumes_k / n``."""
     volume = volumes.sum(axis=-1) / sizes.sum(axis=-1)
-    return volume.reshape(-1, *[1] * (shapes.ndim - 1)) * shapes
+    result: Array = volume.reshape(-1, *[1] * (shapes.ndim - 1)) * shapes
+    return result
 
 
 def _volumes(
@@ -133,7 +135,8 @@ def _own_volumes_one_shape(values: Array, sizes: Array, previous: Array | None) 
     shape = (start * np.exp(-logs)[..., None]).sum(axis=-2, keepdims=True)
     shape /= _geometric_mean(shape)
     volume = (values / shape).sum(axis=-1, keepdims=True) / (values.shape[-1] * sizes[..., None])
-    return volume * shape
+    result: Array = volume * shape
+    return result
 
 
 def eii(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
@@ -146,7 +149,8 @@ def eii(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
 def vii(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
     """Spherical, own volume: ``lam_k I``."""
     d = scatter.shape[-1]
-    return (_diagonal(scatter).sum(axis=-1) / (d * sizes))[..., None, None] * np.eye(d)
+    result: Array = (_diagonal(scatter).sum(axis=-1) / (d * sizes))[..., None, None] * np.eye(d)
+    return result
 
 
 def eei(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
@@ -198,7 +202,8 @@ def vee(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
     logs = _volumes(sizes, shares, _start_volumes(sizes, traces, previous))
     C, parts = common(logs)
     traces = _diagonal(parts).sum(axis=-1) * np.exp(logs) * volume  # tr(W_k C^-1)
-    return (traces / (d * sizes))[..., None, None] * C[:, None]
+    result: Array = (traces / (d * sizes))[..., None, None] * C[:, None]
+    return result
 
 
 def eve(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
@@ -215,14 +220,16 @@ def eev(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
     """Equal volume and shape, own orientation: ``lam D_k A D_k'``."""
     eigenvalues, axes = np.linalg.eigh(scatter)  # ascending, so shapes add up axis by axis
     pooled = eigenvalues.sum(axis=-2, keepdims=True) / sizes.sum(axis=-1)[:, None, None]
-    return (axes * pooled[..., None, :]) @ axes.mT
+    result: Array = (axes * pooled[..., None, :]) @ axes.mT
+    return result
 
 
 def vev(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
     """Equal shape, own volume and orientation: ``lam_k D_k A D_k'``."""
     eigenvalues, axes = np.linalg.eigh(scatter)
     variances = _own_volumes_one_shape(np.maximum(eigenvalues, 0.0), sizes, previous)
-    return (axes * variances[..., None, :]) @ axes.mT
+    result: Array = (axes * variances[..., None, :]) @ axes.mT
+    return result
 
 
 def evv(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
@@ -269,7 +276,8 @@ def _common_axes(
         np.choose(best.reshape(-1, *[1] * (parts[0].ndim - 1)), parts)
         for parts in zip(*tries, strict=True)
     )
-    return (axes[:, None] * fitted[..., None, :]) @ axes[:, None].mT
+    result: Array = (axes[:, None] * fitted[..., None, :]) @ axes[:, None].mT
+    return result
 
 
 def _rotate_jointly(
@@ -287,15 +295,15 @@ def _rotate_jointly(
     for _ in range(sweeps):
         largest = 0.0
         precision = 1.0 / variances(np.moveaxis(np.einsum("jjbk->jbk", R), 0, -1), sizes)
-        for j, l in combinations(range(d), 2):
-            gap = precision[..., j] - precision[..., l]
-            x = 0.5 * (gap * (R[j, j] - R[l, l])).sum(axis=-1)
-            y = (gap * R[j, l]).sum(axis=-1)
+        for i, j in combinations(range(d), 2):
+            gap = precision[..., i] - precision[..., j]
+            x = 0.5 * (gap * (R[i, i] - R[j, j])).sum(axis=-1)
+            y = (gap * R[i, j]).sum(axis=-1)
             angle = 0.5 * np.arctan2(-y, -x)[:, None]
             cosine, sine = np.cos(angle), np.sin(angle)
-            _turn(R, j, l, cosine, sine)
-            _turn(np.swapaxes(R, 0, 1), j, l, cosine, sine)
-            _turn(D, j, l, cosine[..., None], sine[..., None])
+            _turn(R, i, j, cosine, sine)
+            _turn(np.swapaxes(R, 0, 1), i, j, cosine, sine)
+            _turn(D, i, j, cosine[..., None], sine[..., None])
             largest = max(largest, float(np.abs(sine).max(initial=0.0)))
         if not largest > np.sqrt(TOLERANCE):  # the cost is flat at its minimum: angles squared
             break
@@ -303,11 +311,11 @@ def _rotate_jointly(
     return np.moveaxis(D[..., 0], 0, -1), variances(values, sizes)
 
 
-def _turn(rows: Array, j: int, l: int, cosine: Array, sine: Array) -> None:
-    """Turn rows j and l in their plane, in place."""
-    first = cosine * rows[j] + sine * rows[l]
-    rows[l] = cosine * rows[l] - sine * rows[j]
-    rows[j] = first
+def _turn(rows: Array, i: int, j: int, cosine: Array, sine: Array) -> None:
+    """Turn rows i and j in their plane, in place."""
+    first = cosine * rows[i] + sine * rows[j]
+    rows[j] = cosine * rows[j] - sine * rows[i]
+    rows[i] = first
 
 
 class Structure(NamedTuple):

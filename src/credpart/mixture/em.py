@@ -55,6 +55,9 @@ class Family(Protocol):
     def m_step(self, statistics: Array, variant: Rows, previous: Any) -> Any:
         """Parameters that maximise the expected likelihood; ``previous`` may be None."""
 
+    def log_prior(self, params: Any) -> Array | float:
+        """Log prior density up to a constant, shape (b,): 0 for maximum likelihood."""
+
     def is_degenerate(self, params: Any) -> NDArray[np.bool_]:
         """Replicates whose parameters the data cannot carry, shape (b,)."""
 
@@ -64,7 +67,7 @@ class EMResult(NamedTuple):
 
     params: Any
     statistics: Array  # expected at the parameters
-    loglik: Array
+    loglik: Array  # plus the log prior, if the family has one
     n_iter: Rows
     status: Rows
 
@@ -81,7 +84,8 @@ def normalise(joint: Array) -> Array:
     np.exp(joint, out=joint)
     total = joint.sum(axis=1, keepdims=True)
     joint /= total
-    return (np.log(total) + top)[:, 0]
+    result: Array = (np.log(total) + top)[:, 0]
+    return result
 
 
 def row_blocks(n: int, width: int) -> list[slice]:
@@ -142,7 +146,8 @@ class Acceleration:
         scale = np.einsum("bmm->b", gram)[:, None, None] + np.finfo(float).tiny
         gram = gram / scale + 1e-12 * np.eye(gram.shape[-1])
         mix = np.linalg.solve(gram, (steps @ residual[..., None]) / scale)
-        return value - np.einsum("bm,bms->bs", mix[..., 0], self.value_steps[rows])
+        result: Array = value - np.einsum("bm,bms->bs", mix[..., 0], self.value_steps[rows])
+        return result
 
 
 def em(
@@ -178,6 +183,7 @@ def em(
         shape = (len(active), *statistics.shape[1:])
         params = family.m_step(points[active].reshape(shape), variant[active], start)
         value, image = e_step(family, features, weights, params)
+        value = value + family.log_prior(params)
         if iteration == 1:
             best = type(params)(*(field.copy() for field in params))
         n_iter[active] = iteration

@@ -6,7 +6,7 @@ are centred and scaled column by column; parameters are in these units until the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -37,6 +37,14 @@ class GaussianParams(NamedTuple):
     flatness: Array  # (b, k): tr(Sigma_k^-1 S) / d for the pooled within-cluster covariance S
 
 
+class MixtureParams(NamedTuple):
+    """Parameters of a mixture in the units of the data."""
+
+    proportions: Array
+    means: Array
+    covariances: Array
+
+
 @dataclass(frozen=True, slots=True)
 class Gaussian:
     """Gaussian mixtures on standardised data, any structures side by side."""
@@ -57,6 +65,32 @@ class Gaussian:
         diagonal = all(TABLE[name].diagonal for name in models)
         pairs = (np.arange(d), np.arange(d)) if diagonal else np.triu_indices(d)
         return cls(center, np.where(scale > 0.0, scale, 1.0), pairs)
+
+    @property
+    def log_unit(self) -> float:
+        """What a log density loses when the data go back to their own units."""
+        return float(np.log(self.scale).sum())
+
+    def n_parameters(self, model: str, c: int) -> int:
+        """Free parameters of a mixture of c components."""
+        d = len(self.center)
+        return c - 1 + c * d + TABLE[model].n_free(c, d)
+
+    def reveal(self, params: GaussianParams) -> MixtureParams:
+        """Parameters in the units of the data."""
+        means = self.center + self.scale * params.means
+        covariances = params.covariances * (self.scale[:, None] * self.scale)
+        return MixtureParams(params.proportions, means, covariances)
+
+    def sample(
+        self, params: GaussianParams, n: int, rng: np.random.Generator
+    ) -> tuple[Array, Rows]:
+        """Draw n objects from the first of the mixtures, and their components."""
+        proportions, means, covariances = (field[0] for field in self.reveal(params))
+        labels = rng.choice(len(proportions), size=n, p=proportions)
+        roots = np.linalg.cholesky(covariances / (self.scale[:, None] * self.scale))
+        noise = np.einsum("nde,ne->nd", roots[labels], rng.standard_normal((n, len(self.center))))
+        return means[labels] + self.scale * noise, labels
 
     def features(self, X: Array) -> Array:
         """``(1, x, x_i x_j)`` of standardised rows, shape (n, p)."""
@@ -98,9 +132,25 @@ class Gaussian:
         natural, flatness = self._natural(proportions, means, covariances, pooled)
         return GaussianParams(proportions, means, covariances, natural, flatness)
 
+    def log_prior(self, params: GaussianParams) -> Array | float:
+        """Likelihood of the pseudo-observations, at each component's mean."""
+        if self.pool is None:
+            return 0.0
+        b, k, d = params.means.shape
+        half, logdet = factor(params.covariances.reshape(-1, d, d))
+        traces = np.einsum("ijm,ilm,jl->m", half, half, self.pool, optimize=True)
+        part = np.where(params.proportions > 0.0, (logdet + traces).reshape(b, k), 0.0)
+        return np.asarray(-0.5 * self.pooling * part.sum(axis=1))
+
+    def pooled(self, statistics: Array, pooling: float = 1.0) -> Self:
+        """This family with pseudo-observations of the statistics' pooled covariance (k, p)."""
+        sizes, _, scatter = self._moments(statistics[None])
+        pool = scatter[0].sum(axis=0) / sizes[0].sum()
+        return replace(self, pooling=pooling, pool=pool)
+
     def is_degenerate(self, params: GaussianParams) -> NDArray[np.bool_]:
         """A component that is singular relative to the pooled covariance."""
-        return ~(params.flatness < SINGULAR).all(axis=1)
+        return np.asarray(~(params.flatness < SINGULAR).all(axis=1))
 
     def _moments(self, statistics: Array) -> tuple[Array, Array, Array]:
         """Sizes (b, k), means (b, k, d) and scatter matrices (b, k, d, d)."""
@@ -124,7 +174,8 @@ class Gaussian:
         units = self.scale / np.exp(np.log(self.scale).mean())
         units = units[:, None] * units
         start = None if start is None else start * units
-        return structure.update(scatter * units, sizes, start) / units
+        result: Array = structure.update(scatter * units, sizes, start) / units
+        return result
 
     def _natural(
         self, proportions: Array, means: Array, covariances: Array, pooled: Array

@@ -145,6 +145,7 @@ def search(
     *,
     tol: float,
     max_iter: int,
+    progress: Callable[[str, float], None] | None = None,
 ) -> dict[Cell, Outcome]:
     """The best outcome of every model and number of clusters that the starts have."""
     candidates = []
@@ -158,11 +159,16 @@ def search(
         onwards = [Candidate(new.cell, new.statistics, new.params, new.is_first) for new in chosen]
         return run(family, features, weights, onwards, tol=tol, max_iter=limit)
 
+    def report(done: int) -> None:
+        if progress is not None:
+            progress("select", done / (ROUNDS + 1))
+
     short = runs(candidates, SHORT)
+    report(1)
     found = best(short)
     # The first start goes to its end even where another one is ahead now.
     going = [new for new in short if new.is_first and not new.flaw and new is not found[new.cell]]
-    for _ in range(ROUNDS):
+    for i in range(ROUNDS):
         tried = best(runs(exchanges(found.values()), 1))
         better = {cell: new for cell, new in tried.items() if improves(new, found[cell], tol)}
         unfinished = {
@@ -173,6 +179,8 @@ def search(
             break
         found = best([*found.values(), *better.values(), *runs(going, max_iter)])
         going = []
+        report(i + 2)
+    report(ROUNDS + 1)
     return found
 
 

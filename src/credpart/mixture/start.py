@@ -12,13 +12,13 @@ References
    hierarchical partitions.  Advances in Data Analysis and Classification 9, 2015.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster.hierarchy import cut_tree, linkage
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -46,7 +46,8 @@ def balance(X: Array) -> Array:
     Z = scale(X)
     _, spread, axes = np.linalg.svd(Z, full_matrices=False)
     kept = spread > 1e-6 * spread[0]
-    return (Z @ axes[kept].T) / np.sqrt(spread[kept])
+    result: Array = (Z @ axes[kept].T) / np.sqrt(spread[kept])
+    return result
 
 
 def sphere(X: Array) -> Array:
@@ -54,14 +55,16 @@ def sphere(X: Array) -> Array:
     Z = scale(X)
     _, spread, axes = np.linalg.svd(Z, full_matrices=False)
     kept = spread > 1e-6 * spread[0]
-    return (Z @ axes[kept].T) / (spread[kept] / np.sqrt(len(Z)))
+    result: Array = (Z @ axes[kept].T) / (spread[kept] / np.sqrt(len(Z)))
+    return result
 
 
 def scale(X: Array) -> Array:
     """Data whose columns have mean 0 and, unless constant, variance 1."""
     Z = X - X.mean(axis=0)
     spread = Z.std(axis=0)
-    return Z / np.where(spread > 0.0, spread, 1.0)
+    result: Array = Z / np.where(spread > 0.0, spread, 1.0)
+    return result
 
 
 def ellipsoidal_cost(sizes: Array, scatter: Array, unit: float) -> Array:
@@ -71,7 +74,8 @@ def ellipsoidal_cost(sizes: Array, scatter: Array, unit: float) -> Array:
     """
     trace = np.trace(scatter, axis1=-2, axis2=-1)
     volume = np.maximum(np.linalg.det(scatter / sizes[..., None, None]), 0.0)
-    return sizes * np.log(volume + (trace + unit) / sizes)
+    result: Array = sizes * np.log(volume + (trace + unit) / sizes)
+    return result
 
 
 def merge(groups: Groups, i: int, others: Labels | slice) -> Groups:
@@ -138,9 +142,10 @@ def summarise(Z: Array, labels: Labels) -> Groups:
 
 def ward(Z: Array, numbers: Sequence[int]) -> dict[int, Labels]:
     """Ward's partitions into each of the ``numbers`` of clusters."""
-    tree = linkage(Z, "ward")
-    cuts = {c: fcluster(tree, c, "maxclust") for c in numbers}
-    return {c: np.unique(cut, return_inverse=True)[1] for c, cut in cuts.items()}
+    groups = small_groups(Z, MAX_GROUPS) if len(Z) > MAX_OBJECTS else np.arange(len(Z))
+    centers = summarise(Z, groups).means if len(Z) > MAX_OBJECTS else Z
+    cuts = cut_tree(linkage(centers, "ward"), n_clusters=list(numbers))
+    return {c: cut[groups] for c, cut in zip(numbers, cuts.T, strict=True)}
 
 
 def small_groups(Z: Array, m: int, seed: int = 0) -> Labels:
@@ -160,9 +165,8 @@ def k_means(Z: Array, numbers: Sequence[int], seed: int) -> dict[int, Labels]:
     """k-means from k-means++ seeds."""
     from sklearn.cluster import KMeans
 
-    return {
-        c: KMeans(c, n_init=1, random_state=seed).fit(Z).labels_.astype(np.intp) for c in numbers
-    }
+    fits = {c: KMeans(c, n_init=1, random_state=seed).fit(Z) for c in numbers}
+    return {c: fit.labels_.astype(np.intp) for c, fit in fits.items()}
 
 
 def ellipsoidal(X: Array, numbers: Sequence[int]) -> dict[int, Labels]:
@@ -172,3 +176,33 @@ def ellipsoidal(X: Array, numbers: Sequence[int]) -> dict[int, Labels]:
     cost = partial(ellipsoidal_cost, unit=(Z**2).mean())
     found = agglomerate(summarise(Z, groups), cost, numbers)
     return {c: labels[groups] for c, labels in found.items()}
+
+
+FIXED: tuple[Callable[[Array, Sequence[int]], dict[int, Labels]], ...] = (
+    ellipsoidal,
+    lambda X, numbers: ward(scale(X), numbers),
+    ward,
+    lambda X, numbers: ward(sphere(X), numbers),
+)
+
+
+def starting_partitions(
+    X: Array, weights: Array, numbers: Sequence[int], n_starts: int, seed: int = 0
+) -> list[dict[int, Labels]]:
+    """The first ``n_starts`` partitions into each of the ``numbers`` of clusters.
+
+    Model-based agglomeration comes first; then Ward's method on scaled, raw and sphered data;
+    then k-means from as many seeds as are asked for.  Rows count once, however often they are
+    repeated, so that weights do what repeated rows do.
+    """
+    present = np.flatnonzero(weights > 0.0)
+    rows, back = np.unique(X[present], axis=0, return_inverse=True)
+    found = [start(rows, numbers) for start in FIXED[:n_starts]]
+    found += [k_means(scale(rows), numbers, seed + i) for i in range(n_starts - len(FIXED))]
+    starts = []
+    for partitions in found:
+        full = {c: np.zeros(len(X), dtype=np.intp) for c in partitions}
+        for c, labels in partitions.items():
+            full[c][present] = labels[back]
+        starts.append(full)
+    return starts

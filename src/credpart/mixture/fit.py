@@ -1,0 +1,323 @@
+"""A fitted mixture, and the function that fits one."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
+
+from credpart._checks import (
+    Table,
+    check_choice,
+    check_data,
+    check_integer,
+    check_positive,
+    check_weights,
+)
+from credpart._errors import ConvergenceWarning, DegeneracyWarning, DegenerateMixtureError
+from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES
+from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status, normalise, row_blocks
+from credpart.mixture.gaussian import TABLE, Gaussian, GaussianParams, MixtureParams
+from credpart.mixture.screen import screen
+from credpart.mixture.search import Candidate, Cell, Outcome, run, search
+from credpart.mixture.start import starting_partitions
+
+Array = NDArray[np.float64]
+Progress = Callable[[str, float], None]  # stage, share of it that is done
+
+REGULARIZATIONS = ("fallback", "none", "pooled")
+N_STARTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureFit:
+    """A fitted mixture.
+
+    Attributes
+    ----------
+    model : str
+        Name of the model, such as "VVV".
+    n_clusters : int
+        Number of components.
+    params : MixtureParams
+        ``proportions`` (c,), ``means`` (c, d) and ``covariances`` (c, d, d), in the data's units.
+    loglik : float
+        Log-likelihood of the data.
+    n_parameters : int
+        Number of free parameters.
+    n_objects : float
+        Sum of the weights of the objects.
+    n_iter : int
+        Iterations of EM.
+    status : Status
+        How the fit ended: ok, regularised or not converged.
+    """
+
+    family: Gaussian
+    internal: GaussianParams  # one mixture, in the family's units
+    model: str
+    n_parameters: int
+    loglik: float
+    log_certainty: float  # sum over objects of the log of the largest posterior, for ICL
+    n_objects: float
+    n_iter: int
+    status: Status
+    names: list[str] | None
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of components."""
+        result: int = self.internal.proportions.shape[1]
+        return result
+
+    @property
+    def params(self) -> MixtureParams:
+        """Parameters in the units of the data."""
+        return MixtureParams(*(field[0] for field in self.family.reveal(self.internal)))
+
+    @property
+    def bic(self) -> float:
+        """``2 loglik - n_parameters log n``, as in mclust: larger is better."""
+        return 2.0 * self.loglik - self.n_parameters * float(np.log(self.n_objects))
+
+    @property
+    def icl(self) -> float:
+        """BIC plus twice the log posteriors of the assigned clusters: larger is better."""
+        return self.bic + 2.0 * self.log_certainty
+
+    @property
+    def aic(self) -> float:
+        """``2 loglik - 2 n_parameters``: larger is better."""
+        return 2.0 * self.loglik - 2.0 * self.n_parameters
+
+    def posteriors(self, X: Any) -> Array:
+        """Posterior probabilities of the components, shape (n, c)."""
+        return self._score(X)[0]
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Most probable component of each object."""
+        result: NDArray[np.intp] = self.posteriors(X).argmax(axis=1)
+        return result
+
+    def log_density(self, X: Any) -> Array:
+        """Log density of each object under the mixture."""
+        return self._score(X)[1]
+
+    def sample(
+        self, n: int, random_state: int | np.random.Generator | None = None
+    ) -> tuple[Array, NDArray[np.intp]]:
+        """Draw n objects; return them and the components they came from."""
+        n = check_integer("n", n, at_least=1)
+        return self.family.sample(self.internal, n, np.random.default_rng(random_state))
+
+    def _score(self, X: Any) -> tuple[Array, Array]:
+        values = check_data(X).values
+        check_columns(values, len(self.family.center))
+        return score(self.family, self.internal, values)
+
+    def __repr__(self) -> str:
+        return (
+            f"MixtureFit({self.model}, n_clusters={self.n_clusters}, loglik={self.loglik:.3f}, "
+            f"bic={self.bic:.3f}, status={self.status.name.lower()})"
+        )
+
+
+def check_columns(values: Array, d: int) -> None:
+    """Refuse data with another number of columns than the fit saw."""
+    if values.shape[1] != d:
+        raise ValueError(f"`X` must have {d} columns as in the fit, got {values.shape[1]}.")
+
+
+def score(family: Gaussian, params: GaussianParams, X: Array) -> tuple[Array, Array]:
+    """Posteriors (n, c) and log densities (n,) under one mixture."""
+    posteriors = np.empty((len(X), params.proportions.shape[1]))
+    log_density = np.empty(len(X))
+    for rows in row_blocks(len(X), posteriors.shape[1]):
+        joint = family.log_joint(family.features(X[rows]), params)
+        log_density[rows] = normalise(joint)[0] - family.log_unit
+        posteriors[rows] = joint[0].T
+    return posteriors, log_density
+
+
+def nested_in(model: str) -> list[str]:
+    """The model and all its special cases, simplest first."""
+    found = {model}
+    for name in reversed(TABLE):
+        if name in found:
+            found.update(TABLE[name].nested)
+    return [name for name in TABLE if name in found]
+
+
+def as_fit(
+    family: Gaussian, outcome: Outcome, table: Table, weights: Array, status: Status | None = None
+) -> MixtureFit:
+    """The public value of an outcome."""
+    c, model = outcome.cell
+    params = GaussianParams(*(field[None] for field in outcome.params))
+    posteriors, log_density = score(family, params, table.values)
+    certainty = np.log(np.maximum(posteriors.max(axis=1), np.finfo(float).tiny))
+    return MixtureFit(
+        family=family,
+        internal=params,
+        model=model,
+        n_parameters=family.n_parameters(model, c),
+        loglik=float(weights @ log_density),
+        log_certainty=float(weights @ certainty),
+        n_objects=float(weights.sum()),
+        n_iter=outcome.n_iter,
+        status=outcome.status if status is None else status,
+        names=table.names,
+    )
+
+
+def as_candidate(
+    family: Gaussian, features: Array, weights: Array, start: ArrayLike, cell: Cell
+) -> Candidate:
+    """Statistics of a start given as labels (n,) or responsibilities (n, c)."""
+    c, n = cell[0], len(features)
+    given = np.asarray(start)
+    if given.shape == (n,):
+        if not np.array_equal(np.unique(given), np.arange(c)):
+            raise ValueError(
+                f"`start` must hold the labels 0 to {c - 1}, each at least once, "
+                f"got {np.unique(given)!r}."
+            )
+        resp = (given == np.arange(c)[:, None]).astype(float)
+    elif given.shape == (n, c):
+        resp = given.T.astype(float)
+        if not np.isfinite(resp).all() or resp.min() < 0.0 or np.ptp(resp.sum(axis=0) - 1) > 1e-6:
+            raise ValueError("`start` must have non-negative rows summing to 1.")
+    else:
+        raise ValueError(f"`start` must have shape ({n},) or ({n}, {c}), got {given.shape}.")
+    return Candidate(cell, family.statistics(features, (resp * weights)[None])[0])
+
+
+def fit_mixture(
+    X: Any,
+    n_clusters: int,
+    model: str = "VVV",
+    *,
+    start: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    tol: float = DEFAULT_TOLERANCE,
+    max_iter: int = MAX_ITERATIONS,
+    regularization: str = "fallback",
+    n_starts: int = N_STARTS,
+    random_state: int = 0,
+) -> MixtureFit:
+    """Fit a mixture with a given model and number of clusters by EM.
+
+    Parameters
+    ----------
+    X : array or DataFrame of shape (n, d)
+        The objects.
+    n_clusters : int
+        Number of components.
+    model : str
+        Covariance structure: EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV, or in one
+        dimension E or V.
+    start : array, optional
+        Labels (n,) or responsibilities (n, c) to start from.  By default the best of several
+        partitions is used, and the fits of all nested structures are tried as starts too: a
+        nested structure is never better.
+    sample_weight : array of shape (n,), optional
+        Weights of the objects; an integer weight does what repeating the row does.
+    tol : float
+        EM ends when the log-likelihood rises by less than ``tol (1 + |loglik|)``.  mclust uses
+        1e-5; the default is tight because under-converged fits have too short intervals.
+    max_iter : int
+        Limit on the iterations of EM.
+    regularization : {"fallback", "none", "pooled"}
+        "none" is maximum likelihood, and an error if it does not exist.  "pooled" adds to every
+        component one pseudo-observation with the pooled within-cluster covariance.  "fallback"
+        does so only if maximum likelihood breaks down, and says so in ``status`` and a warning.
+    n_starts : int
+        Number of starting partitions: model-based agglomeration, Ward on scaled, raw and sphered
+        data, then k-means from k-means++ seeds.
+    random_state : int
+        Seed of the k-means starts; the others are deterministic.
+
+    Returns
+    -------
+    MixtureFit
+        The fitted mixture.
+
+    Examples
+    --------
+    >>> from credpart import fit_mixture
+    >>> from credpart.datasets import load_iris
+    >>> fit = fit_mixture(load_iris().X, 3, "VEV")
+    >>> round(fit.loglik, 2), round(fit.bic, 2)
+    (-186.07, -562.55)
+    """
+    table = check_data(X)
+    c = check_integer("n_clusters", n_clusters, at_least=1)
+    model = check_choice("model", model, model_names(table.values.shape[1]))
+    check_choice("regularization", regularization, REGULARIZATIONS)
+    limits: dict[str, Any] = {
+        "tol": check_positive("tol", tol),
+        "max_iter": check_integer("max_iter", max_iter, at_least=1),
+    }
+    weights = check_weights("sample_weight", sample_weight, len(table.values))
+    refused = screen(table, [model], c, weights)
+    if model in refused:
+        raise ValueError(f"`model` {model!r} cannot be fitted: {refused[model]}.")
+
+    models = nested_in(model) if start is None else [model]
+    family = Gaussian.of(table.values, models)
+    features = family.features(table.values)
+    cell = (c, model)
+    if start is not None:
+        first = as_candidate(family, features, weights, start, cell)
+    else:
+        n_starts = check_integer("n_starts", n_starts, at_least=1)
+        starts = starting_partitions(table.values, weights, [c], n_starts, random_state)
+        first = as_candidate(family, features, weights, starts[0][c], cell)
+    if regularization == "pooled":
+        family = family.pooled(first.statistics)
+    with threadpool_limits(1, "blas"):
+        if start is not None:
+            outcome = run(family, features, weights, [first], **limits)[0]
+        else:
+            outcome = search(family, features, weights, starts, models, **limits)[cell]
+        broken = outcome.status == Status.DEGENERATE or (start is None and bool(outcome.flaw))
+        if broken and regularization == "fallback":
+            pooled = family.pooled(first.statistics)
+            outcome = run(pooled, features, weights, [first], **limits)[0]
+    if (broken and regularization == "none") or outcome.status == Status.DEGENERATE:
+        raise DegenerateMixtureError(
+            f"No mixture of {c} components with model {model!r} can be fitted: {outcome.flaw}. "
+            "Fit fewer clusters, a more constrained model, or use regularization='pooled'."
+        )
+    regularised = regularization == "pooled" or broken
+    fit = as_fit(family, outcome, table, weights, Status.REGULARISED if regularised else None)
+    tell(fit, outcome, asked=regularization == "pooled")
+    return fit
+
+
+def tell(fit: MixtureFit, outcome: Outcome, *, asked: bool) -> None:
+    """Warn once of what a user should know of a fit."""
+    if fit.status == Status.REGULARISED and not asked:
+        warnings.warn(
+            f"Maximum likelihood broke down for model {fit.model!r} with {fit.n_clusters} "
+            "clusters (a component became singular or a spurious spike); one pseudo-observation "
+            "of the pooled covariance was added to each component.",
+            DegeneracyWarning,
+            stacklevel=3,
+        )
+    elif outcome.flaw:
+        warnings.warn(f"In this fit {outcome.flaw}.", DegeneracyWarning, stacklevel=3)
+    if outcome.status == Status.NOT_CONVERGED:
+        warnings.warn(
+            f"EM did not converge in {outcome.n_iter} iterations; raise `max_iter`.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def model_names(d: int) -> Sequence[str]:
+    """Models for d columns."""
+    return [*STRUCTURES, *ONE_DIMENSION] if d == 1 else list(STRUCTURES)

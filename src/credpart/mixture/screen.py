@@ -1,0 +1,86 @@
+"""What to know of the data before a mixture is fitted: which models they can carry."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credpart._checks import Table
+from credpart._errors import DataWarning
+from credpart.mixture.gaussian import TABLE
+
+Array = NDArray[np.float64]
+
+OUTLYING = 1e3  # interquartile ranges from the median
+DEPENDENT = 1e-8  # part of a standardised column that the others leave unexplained
+
+
+def dependent_columns(X: Array) -> list[int]:
+    """Columns that are linear combinations of columns before them (constants left aside)."""
+    spread = X.std(axis=0)
+    varying = np.flatnonzero(spread > 0.0)
+    Z = (X[:, varying] - X[:, varying].mean(axis=0)) / spread[varying]
+    R = np.linalg.qr(Z / np.sqrt(len(X)), mode="r")
+    unexplained = np.abs(np.diagonal(R))
+    return [int(varying[j]) for j in range(len(varying)) if _is_small(unexplained, j)]
+
+
+def _is_small(unexplained: Array, j: int) -> bool:
+    return j >= len(unexplained) or bool(unexplained[j] < DEPENDENT)
+
+
+def screen(table: Table, models: Sequence[str], c: int, weights: Array) -> dict[str, str]:
+    """Why each model that the data cannot carry at c clusters is refused; warn of the rest."""
+    X = table.values[weights > 0.0]
+    distinct = len(np.unique(X, axis=0))
+    n, d = X.shape
+    if distinct <= c:
+        raise ValueError(
+            f"`X` must have more distinct rows than clusters: {distinct} distinct rows of {n} "
+            f"(n = {n}) for n_clusters = {c}; at least {c + 1} are needed. Fit fewer clusters."
+        )
+    constant = [j for j in range(d) if np.ptp(X[:, j]) == 0.0]
+    dependent = dependent_columns(X) if distinct > d else []
+    refused: dict[str, str] = {}
+    for model in models:
+        structure = TABLE[model]
+        spherical = structure.diagonal and structure.rotates
+        if constant and not spherical:
+            refused[model] = f"{_named(table, constant)} constant"
+        elif dependent and not structure.diagonal:
+            refused[model] = f"{_named(table, dependent)} a linear combination of other columns"
+        elif not structure.diagonal and distinct < c + d:
+            refused[model] = (
+                f"{distinct} distinct rows cannot carry a full covariance of {d} columns "
+                f"with {c} clusters (at least {c + d}); the most general model that fits is 'VVI'"
+            )
+    _warn(table, X, constant, dependent, distinct)
+    return refused
+
+
+def _named(table: Table, columns: list[int]) -> str:
+    names = ", ".join(table.label(j) for j in columns)
+    return f"{names} {'is' if len(columns) == 1 else 'are'}"
+
+
+def _warn(table: Table, X: Array, constant: list[int], dependent: list[int], distinct: int) -> None:
+    """One warning for all that does not stop the fit."""
+    notes = []
+    if constant:
+        notes.append(f"{_named(table, constant)} constant")
+    if dependent:
+        notes.append(f"{_named(table, dependent)} a linear combination of other columns")
+    if distinct < len(X) / 2:
+        notes.append(f"{len(X) - distinct} of {len(X)} rows repeat another row")
+    low, middle, high = np.percentile(X, [25, 50, 75], axis=0)
+    far = np.abs(X - middle) > OUTLYING * (high - low)
+    far &= high > low
+    if far.any():
+        row, column = np.argwhere(far)[0]
+        notes.append(
+            f"row {row} lies more than {OUTLYING:g} interquartile ranges from the median of "
+            f"{table.label(int(column))} ({far.any(axis=1).sum()} such row(s))"
+        )
+    if notes:
+        warnings.warn("The data: " + "; ".join(notes) + ".", DataWarning, stacklevel=4)

@@ -1,0 +1,191 @@
+"""The number of clusters and the model, by BIC, ICL or AIC."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
+
+from credpart._checks import (
+    check_choice,
+    check_cluster_numbers,
+    check_data,
+    check_integer,
+    check_positive,
+    check_weights,
+)
+from credpart._errors import DegenerateMixtureError
+from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES
+from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS
+from credpart.mixture.fit import N_STARTS, MixtureFit, Progress, as_fit, model_names, nested_in
+from credpart.mixture.gaussian import Gaussian
+from credpart.mixture.screen import screen
+from credpart.mixture.search import Cell, search
+from credpart.mixture.start import starting_partitions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CRITERIA: Mapping[str, Callable[[MixtureFit], float]] = {
+    "bic": lambda fit: fit.bic,
+    "icl": lambda fit: fit.icl,
+    "aic": lambda fit: fit.aic,
+}
+AUTO = range(1, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Fits of all models and numbers of clusters that were tried.
+
+    Attributes
+    ----------
+    fits : dict
+        `MixtureFit` by (number of clusters, model).
+    missing : dict
+        Why a cell has no fit, by (number of clusters, model).
+    criterion : str
+        The criterion that ``table`` shows and ``best`` maximises: larger is better.
+    """
+
+    fits: Mapping[Cell, MixtureFit]
+    missing: Mapping[Cell, str]
+    criterion: str
+    numbers: tuple[int, ...]
+    models: tuple[str, ...]
+
+    @property
+    def best(self) -> MixtureFit:
+        """The fit with the largest criterion; of equals the one with fewest parameters."""
+        value = CRITERIA[self.criterion]
+        return max(self.fits.values(), key=lambda fit: (value(fit), -fit.n_parameters))
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        """The criterion: a row a number of clusters, a column a model; NaN is not fitted."""
+        return self.tabulate(self.criterion)
+
+    def tabulate(self, criterion: str) -> "pd.DataFrame":
+        """The table of another criterion."""
+        import pandas as pd
+
+        value = CRITERIA[check_choice("criterion", criterion, CRITERIA)]
+        values = {
+            model: [
+                value(self.fits[c, model]) if (c, model) in self.fits else np.nan
+                for c in self.numbers
+            ]
+            for model in self.models
+        }
+        return pd.DataFrame(values, index=pd.Index(self.numbers, name="n_clusters"))
+
+    def __repr__(self) -> str:
+        best = self.best
+        return (
+            f"Selection({len(self.fits)} fits, {len(self.missing)} missing; best by "
+            f"{self.criterion}: {best.model}, n_clusters={best.n_clusters})"
+        )
+
+
+def select_mixture(
+    X: Any,
+    n_clusters: int | Iterable[int] | str = AUTO,
+    models: str | Sequence[str] = "auto",
+    criterion: str = "bic",
+    *,
+    sample_weight: ArrayLike | None = None,
+    tol: float = DEFAULT_TOLERANCE,
+    max_iter: int = MAX_ITERATIONS,
+    n_starts: int = N_STARTS,
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> Selection:
+    """Fit mixtures for several numbers of clusters and models, and choose by a criterion.
+
+    Parameters
+    ----------
+    X : array or DataFrame of shape (n, d)
+        The objects.
+    n_clusters : int, iterable of int, or "auto"
+        Numbers of clusters to try; "auto" is 1 to 9.
+    models : str or sequence of str
+        Names of models; "auto" is all 14 covariance structures, or E and V in one dimension.
+    criterion : {"bic", "icl", "aic"}
+        What to maximise, with the sign of mclust.
+    sample_weight, tol, max_iter, n_starts, random_state
+        As in `fit_mixture`.
+    progress : callable, optional
+        Called with the name of a stage and the share of it that is done.
+
+    Returns
+    -------
+    Selection
+        The fits, the table of the criterion, the best fit, and why a cell is missing.
+
+    Notes
+    -----
+    A component that collapses onto too few objects has a likelihood without bound.  A fit is
+    refused if a component is singular relative to the pooled within-cluster covariance, or is a
+    spurious spike: flat (relative variance below 1e-3) and so small that chance explains it.
+    All models also start from what the models nested in them found, so that a nested model
+    never has a higher likelihood.
+
+    Examples
+    --------
+    >>> from credpart import select_mixture
+    >>> from credpart.datasets import load_iris
+    >>> selection = select_mixture(load_iris().X, 3)
+    >>> selection.best.model
+    'VEV'
+    >>> selection.table.loc[3, ["VEV", "VVV"]].round(1).tolist()
+    [-562.6, -580.8]
+    """
+    table = check_data(X)
+    d = table.values.shape[1]
+    numbers = check_cluster_numbers(n_clusters, auto=AUTO)
+    names = check_models(models, d)
+    check_choice("criterion", criterion, CRITERIA)
+    weights = check_weights("sample_weight", sample_weight, len(table.values))
+    n_starts = check_integer("n_starts", n_starts, at_least=1)
+    limits: dict[str, Any] = {
+        "tol": check_positive("tol", tol),
+        "max_iter": check_integer("max_iter", max_iter, at_least=1),
+        "progress": progress,
+    }
+    refused = screen(table, names, max(numbers), weights)
+    fitted = [name for name in names if name not in refused]
+    if not fitted:
+        raise ValueError(f"None of the models can be fitted: {next(iter(refused.values()))}.")
+
+    family = Gaussian.of(table.values, fitted)
+    with threadpool_limits(1, "blas"):
+        starts = starting_partitions(table.values, weights, numbers, n_starts, random_state)
+        features = family.features(table.values)
+        # structures in between take part, so that no nested one is better
+        closure = {nested: None for name in fitted for nested in nested_in(name)}
+        found = search(family, features, weights, starts, list(closure), **limits)
+    cells = [(c, name) for c in numbers for name in fitted]
+    missing = {cell: found[cell].flaw for cell in cells if found[cell].flaw}
+    missing |= {(c, name): refused[name] for c in numbers for name in refused}
+    fits = {
+        cell: as_fit(family, found[cell], table, weights) for cell in cells if cell not in missing
+    }
+    if not fits:
+        raise DegenerateMixtureError(
+            f"No model could be fitted; for example {cells[0]}: {missing[cells[0]]}. "
+            "Fit fewer clusters, or a more constrained model."
+        )
+    return Selection(fits, missing, criterion, tuple(numbers), tuple(names))
+
+
+def check_models(models: object, d: int) -> list[str]:
+    """Distinct names of models, in the order of the table."""
+    if isinstance(models, str) and models == "auto":
+        return list(ONE_DIMENSION if d == 1 else STRUCTURES)
+    given = [models] if isinstance(models, str) else list(models)  # type: ignore[call-overload]
+    names = [check_choice("models", name, [*model_names(d), "auto"]) for name in given]
+    if not names:
+        raise ValueError("`models` must name at least one model, got none.")
+    return list(dict.fromkeys(names))
