@@ -31,6 +31,11 @@ class Status(IntEnum):
     DEGENERATE = 2
     NOT_CONVERGED = 3
 
+    @property
+    def label(self) -> str:
+        """The status in plain words."""
+        return self.name.lower().replace("_", " ")
+
 
 class Family(Protocol):
     """What `em` asks of a mixture family.
@@ -41,7 +46,10 @@ class Family(Protocol):
     """
 
     def features(self, X: Array) -> Array:
-        """What the family reads of the data, shape (n, p): computed once."""
+        """What the family reads of the data, shape (n, p): computed once.
+
+        Where every replicate has data of its own, the other methods get shape (b, n, p).
+        """
 
     def log_joint(self, features: Array, params: Any) -> Array:
         """``log pi_k + log p_k(x_i)``, shape (b, k, n)."""
@@ -99,17 +107,29 @@ def e_step(family: Family, features: Array, weights: Array, params: Any) -> tupl
     loglik: Any = 0.0
     statistics: Any = 0.0
     b, k = params[0].shape[:2]
-    for rows in row_blocks(len(features), b * k):
-        block = weights[:, rows]
-        joint = family.log_joint(features[rows], params)
+    for rows in row_blocks(features.shape[-2], b * k):
+        block, part = weights[:, rows], features[..., rows, :]
+        joint = family.log_joint(part, params)
         top = joint.max(axis=1, keepdims=True)
         joint -= top
         np.exp(joint, out=joint)
         total = joint.sum(axis=1, keepdims=True)
         loglik = loglik + np.einsum("bn,bn->b", (np.log(total) + top)[:, 0], block)
         joint *= block[:, None] / total  # posteriors times weights, in one pass
-        statistics = statistics + family.statistics(features[rows], joint, params)
+        statistics = statistics + family.statistics(part, joint, params)
     return loglik, statistics
+
+
+def log_certainty(family: Family, features: Array, weights: Array, params: Any) -> Array:
+    """Weighted sum over objects of the log of the largest posterior, shape (b,)."""
+    total: Any = 0.0
+    b, k = params[0].shape[:2]
+    for rows in row_blocks(features.shape[-2], b * k):
+        joint = family.log_joint(features[..., rows, :], params)
+        normalise(joint)
+        largest = np.log(np.maximum(joint.max(axis=1), np.finfo(float).tiny))
+        total = total + np.einsum("bn,bn->b", largest, weights[:, rows])
+    return np.asarray(total)
 
 
 class Acceleration:
@@ -177,7 +197,7 @@ def em(
     is_plain, is_calm, crawls = np.ones(b, bool), np.zeros(b, bool), np.zeros(b, bool)
     faster = Acceleration(memory if tol < MCLUST_TOLERANCE else 0, b, points.shape[1])
     active, best = np.arange(b), previous
-    weights = np.broadcast_to(weights, (b, len(features)))
+    weights = np.broadcast_to(weights, (b, features.shape[-2]))
     for iteration in range(1, max_iter + 1):
         start = None if best is None else take(best, active)
         shape = (len(active), *statistics.shape[1:])
@@ -213,6 +233,7 @@ def em(
             points[quick], is_plain[quick] = faster.next(quick, last, images[quick]), False
         if not going.all():
             active, weights = active[going], weights[going]
+            features = features if features.ndim == 2 else features[going]
         if not len(active):
             break
     return EMResult(best, images.reshape(statistics.shape), loglik, n_iter, status)

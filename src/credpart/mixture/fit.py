@@ -1,13 +1,12 @@
 """A fitted mixture, and the function that fits one."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import threadpool_limits
 
 from credpart._checks import (
     Table,
@@ -18,6 +17,7 @@ from credpart._checks import (
     check_weights,
 )
 from credpart._errors import ConvergenceWarning, DegeneracyWarning, DegenerateMixtureError
+from credpart._threads import one_blas_thread
 from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status, normalise, row_blocks
 from credpart.mixture.gaussian import TABLE, Gaussian, GaussianParams, MixtureParams
@@ -30,6 +30,13 @@ Progress = Callable[[str, float], None]  # stage, share of it that is done
 
 REGULARIZATIONS = ("fallback", "none", "pooled")
 N_STARTS = 4
+
+# Functions of log-likelihoods, numbers of parameters, n, and sums of log largest posteriors.
+CRITERIA: Mapping[str, Callable[[Any, Any, float, Any], Any]] = {
+    "bic": lambda loglik, k, n, certainty: 2.0 * loglik - k * np.log(n),
+    "icl": lambda loglik, k, n, certainty: 2.0 * (loglik + certainty) - k * np.log(n),
+    "aic": lambda loglik, k, n, certainty: 2.0 * (loglik - k),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +85,25 @@ class MixtureFit:
         """Parameters in the units of the data."""
         return MixtureParams(*(field[0] for field in self.family.reveal(self.internal)))
 
+    def criterion(self, name: str) -> float:
+        """The value of a criterion by its name: larger is better."""
+        value = CRITERIA[check_choice("name", name, CRITERIA)]
+        return float(value(self.loglik, self.n_parameters, self.n_objects, self.log_certainty))
+
     @property
     def bic(self) -> float:
         """``2 loglik - n_parameters log n``, as in mclust: larger is better."""
-        return 2.0 * self.loglik - self.n_parameters * float(np.log(self.n_objects))
+        return self.criterion("bic")
 
     @property
     def icl(self) -> float:
         """BIC plus twice the log posteriors of the assigned clusters: larger is better."""
-        return self.bic + 2.0 * self.log_certainty
+        return self.criterion("icl")
 
     @property
     def aic(self) -> float:
         """``2 loglik - 2 n_parameters``: larger is better."""
-        return 2.0 * self.loglik - 2.0 * self.n_parameters
+        return self.criterion("aic")
 
     def posteriors(self, X: Any) -> Array:
         """Posterior probabilities of the components, shape (n, c)."""
@@ -278,7 +290,7 @@ def fit_mixture(
         first = as_candidate(family, features, weights, starts[0][c], cell)
     if regularization == "pooled":
         family = family.pooled(first.statistics)
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         if start is not None:
             outcome = run(family, features, weights, [first], **limits)[0]
         else:

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES, Structure, factor
 
@@ -20,6 +21,7 @@ Rows = NDArray[np.intp]
 # A component is singular where its smallest variance, relative to the pooled within-cluster
 # covariance, drowns in the rounding of the sums of squares.
 SINGULAR = 1e10
+FLAT = 1e-3  # relative variance of a component that may be a spike
 ABSENT = 1e-300  # size of a component without observations: finite everywhere, felt nowhere
 LOG_2_PI = np.log(2.0 * np.pi)
 
@@ -100,6 +102,8 @@ class Gaussian:
 
     def log_joint(self, features: Array, params: GaussianParams) -> Array:
         """``log pi_k + log p_k(x_i)`` in standardised units, shape (b, k, n)."""
+        if features.ndim == 3:  # every replicate has data of its own
+            return params.natural @ features.mT
         b, k, p = params.natural.shape
         return (params.natural.reshape(-1, p) @ features.T).reshape(b, k, -1)
 
@@ -107,6 +111,8 @@ class Gaussian:
         self, features: Array, resp: Array, params: GaussianParams | None = None
     ) -> Array:
         """Sizes, sums and sums of products, shape (b, k, p)."""
+        if features.ndim == 3:
+            return resp @ features
         b, k, n = resp.shape
         return (resp.reshape(-1, n) @ features).reshape(b, k, -1)
 
@@ -151,6 +157,22 @@ class Gaussian:
     def is_degenerate(self, params: GaussianParams) -> NDArray[np.bool_]:
         """A component that is singular relative to the pooled covariance."""
         return np.asarray(~(params.flatness < SINGULAR).all(axis=1))
+
+    def is_spurious(self, params: GaussianParams, n: float) -> NDArray[np.bool_]:
+        """Components (b, k) that are flat by chance.
+
+        Flat: the harmonic mean v of a component's variances relative to the pooled within-cluster
+        covariance is below `FLAT`.  By chance: n objects have ``C(n, N)`` subsets of the
+        component's size N, and N points in d dimensions lie that close to a hyperplane with a
+        probability of the order of ``v^((N - d) / 2)``; so one such subset is expected.  Both
+        are free of scale.
+        """
+        with np.errstate(divide="ignore"):
+            logs = -np.log(params.flatness)
+        sizes = np.minimum(n * params.proportions, n)
+        subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
+        expected = subsets + 0.5 * np.maximum(sizes - len(self.center), 0.0) * logs
+        return np.asarray((logs < np.log(FLAT)) & (expected > 0.0))
 
     def _moments(self, statistics: Array) -> tuple[Array, Array, Array]:
         """Sizes (b, k), means (b, k, d) and scatter matrices (b, k, d, d)."""

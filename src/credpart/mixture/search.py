@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from credpart.mixture.em import Status, em
 from credpart.mixture.gaussian import NAMES, TABLE, Gaussian, GaussianParams
@@ -21,7 +20,6 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Cell = tuple[int, str]  # number of clusters, model
 
-FLAT = 1e-3
 SHORT = 20  # iterations after which only the best start of a cell goes on
 ROUNDS = 5  # exchanges at the most
 BATCH = 1 << 20  # values of the joint density in a batch of cells
@@ -90,36 +88,21 @@ def run(
         for i, (cell, *_, is_first) in enumerate(batch):
             params = GaussianParams(*(field[i, : cell[0]] for field in result.params))
             end = float(result.loglik[i]), int(result.n_iter[i]), Status(result.status[i])
-            flaw = find_flaw(params, end[2], n)
+            flaw = find_flaw(family, params, end[2], n)
             reached = result.statistics[i, : cell[0]]
             outcomes.append(Outcome(cell, reached, params, *end, flaw, is_first))
     return outcomes
 
 
-def find_flaw(params: GaussianParams, status: Status, n: float) -> str:
-    """Why the parameters are no answer, or an empty string.
-
-    A component is spurious if it is flat and chance explains it.  Flat: the harmonic mean v of
-    its variances relative to the pooled within-cluster covariance is below `FLAT`.  Chance: n
-    objects have ``C(n, N)`` subsets of its size N, and N points in d dimensions lie that close
-    to a hyperplane with a probability of the order of ``v^((N - d) / 2)``; so one such subset
-    is expected.  Both are free of scale.
-    """
+def find_flaw(family: Gaussian, params: GaussianParams, status: Status, n: float) -> str:
+    """Why the parameters of one mixture are no answer, or an empty string."""
     if status == Status.DEGENERATE:
         return "a component became singular"
-    d = params.means.shape[-1]
-    with np.errstate(divide="ignore"):
-        logs = -np.log(params.flatness)
-    sizes = n * params.proportions
-    subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
-    expected = subsets + 0.5 * np.maximum(sizes - d, 0.0) * logs
-    spurious = np.flatnonzero((logs < np.log(FLAT)) & (expected > 0.0))
+    spurious = np.flatnonzero(family.is_spurious(params, n))
     if not len(spurious):
         return ""
-    k = spurious[0]
-    return (
-        f"a component is a spurious spike ({sizes[k]:.1f} objects, variance {np.exp(logs[k]):.1g})"
-    )
+    size, variance = n * params.proportions[spurious[0]], 1.0 / params.flatness[spurious[0]]
+    return f"a component is a spurious spike ({size:.1f} objects, relative variance {variance:.1g})"
 
 
 def best(outcomes: Iterable[Outcome]) -> dict[Cell, Outcome]:

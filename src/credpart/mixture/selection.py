@@ -1,12 +1,11 @@
 """The number of clusters and the model, by BIC, ICL or AIC."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from credpart._checks import (
     check_choice,
@@ -17,9 +16,18 @@ from credpart._checks import (
     check_weights,
 )
 from credpart._errors import DegenerateMixtureError
+from credpart._threads import one_blas_thread
 from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS
-from credpart.mixture.fit import N_STARTS, MixtureFit, Progress, as_fit, model_names, nested_in
+from credpart.mixture.fit import (
+    CRITERIA,
+    N_STARTS,
+    MixtureFit,
+    Progress,
+    as_fit,
+    model_names,
+    nested_in,
+)
 from credpart.mixture.gaussian import Gaussian
 from credpart.mixture.screen import screen
 from credpart.mixture.search import Cell, search
@@ -28,11 +36,6 @@ from credpart.mixture.start import starting_partitions
 if TYPE_CHECKING:
     import pandas as pd
 
-CRITERIA: Mapping[str, Callable[[MixtureFit], float]] = {
-    "bic": lambda fit: fit.bic,
-    "icl": lambda fit: fit.icl,
-    "aic": lambda fit: fit.aic,
-}
 AUTO = range(1, 10)
 
 
@@ -59,8 +62,10 @@ class Selection:
     @property
     def best(self) -> MixtureFit:
         """The fit with the largest criterion; of equals the one with fewest parameters."""
-        value = CRITERIA[self.criterion]
-        return max(self.fits.values(), key=lambda fit: (value(fit), -fit.n_parameters))
+        return max(
+            self.fits.values(),
+            key=lambda fit: (fit.criterion(self.criterion), -fit.n_parameters),
+        )
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -71,10 +76,10 @@ class Selection:
         """The table of another criterion."""
         import pandas as pd
 
-        value = CRITERIA[check_choice("criterion", criterion, CRITERIA)]
+        check_choice("criterion", criterion, CRITERIA)
         values = {
             model: [
-                value(self.fits[c, model]) if (c, model) in self.fits else np.nan
+                self.fits[c, model].criterion(criterion) if (c, model) in self.fits else np.nan
                 for c in self.numbers
             ]
             for model in self.models
@@ -160,7 +165,7 @@ def select_mixture(
         raise ValueError(f"None of the models can be fitted: {next(iter(refused.values()))}.")
 
     family = Gaussian.of(table.values, fitted)
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         starts = starting_partitions(table.values, weights, numbers, n_starts, random_state)
         features = family.features(table.values)
         # structures in between take part, so that no nested one is better
