@@ -422,8 +422,9 @@ def _criterion(
     n, c = float(plan.weights.sum()), plan.fits[0].n_clusters
     which = np.arange(len(rows)) % len(plan.fits)
     counts = np.array([plan.family.n_parameters(fit.model, c) for fit in plan.fits])[which]
-    certainty = log_certainty(family, *draws.take(rows), result.params)
-    value = CRITERIA[plan.criterion](result.loglik, counts, n, certainty)
+    value = CRITERIA[plan.criterion](
+        result.loglik, counts, n, lambda: log_certainty(family, *draws.take(rows), result.params)
+    )
     flawed = (result.status == Status.DEGENERATE) | family.is_spurious(result.params, n).any(axis=1)
     return np.where(flawed & (len(plan.fits) > 1), -np.inf, value)
 

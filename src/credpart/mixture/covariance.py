@@ -102,8 +102,9 @@ def _volumes(
             target = traces.sum(axis=-1, keepdims=True) * sizes / n
             closed = np.where(sizes < 1e-12 * n, 0.0, np.log(traces / target))
             largest = np.abs(closed).max(axis=-1)[:, None, None]
-            # 1.0: the profile is flat along (1, ..., 1)
-            hessian = unit * np.maximum(traces, sizes < 1e-12 * n)[..., None] - cross + 1.0
+            # 1.0: the profile is flat along (1, ..., 1); 1e-12: and without end if W_k is singular
+            hessian = unit * (np.maximum(traces, sizes < 1e-12 * n) + 1e-12)[..., None]
+            hessian += 1.0 - cross
             newton = np.linalg.solve(
                 np.where(largest < 0.3, hessian, unit), (traces - target)[..., None]
             )

@@ -201,9 +201,11 @@ def em(
     for iteration in range(1, max_iter + 1):
         start = None if best is None else take(best, active)
         shape = (len(active), *statistics.shape[1:])
-        params = family.m_step(points[active].reshape(shape), variant[active], start)
-        value, image = e_step(family, features, weights, params)
-        value = value + family.log_prior(params)
+        # a singular or extrapolated point may be no mixture at all: `valid` judges what comes out
+        with np.errstate(all="ignore"):
+            params = family.m_step(points[active].reshape(shape), variant[active], start)
+            value, image = e_step(family, features, weights, params)
+            value = value + family.log_prior(params)
         if iteration == 1:
             best = type(params)(*(field.copy() for field in params))
         n_iter[active] = iteration

@@ -31,10 +31,11 @@ Progress = Callable[[str, float], None]  # stage, share of it that is done
 REGULARIZATIONS = ("fallback", "none", "pooled")
 N_STARTS = 4
 
-# Functions of log-likelihoods, numbers of parameters, n, and sums of log largest posteriors.
-CRITERIA: Mapping[str, Callable[[Any, Any, float, Any], Any]] = {
+# Functions of log-likelihoods, numbers of parameters, n, and (called only if it is needed) what
+# returns the sums of log largest posteriors.
+CRITERIA: Mapping[str, Callable[[Any, Any, float, Callable[[], Any]], Any]] = {
     "bic": lambda loglik, k, n, certainty: 2.0 * loglik - k * np.log(n),
-    "icl": lambda loglik, k, n, certainty: 2.0 * (loglik + certainty) - k * np.log(n),
+    "icl": lambda loglik, k, n, certainty: 2.0 * (loglik + certainty()) - k * np.log(n),
     "aic": lambda loglik, k, n, certainty: 2.0 * (loglik - k),
 }
 
@@ -88,7 +89,8 @@ class MixtureFit:
     def criterion(self, name: str) -> float:
         """The value of a criterion by its name: larger is better."""
         value = CRITERIA[check_choice("name", name, CRITERIA)]
-        return float(value(self.loglik, self.n_parameters, self.n_objects, self.log_certainty))
+        k, n = self.n_parameters, self.n_objects
+        return float(value(self.loglik, k, n, lambda: self.log_certainty))
 
     @property
     def bic(self) -> float:

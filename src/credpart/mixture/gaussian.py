@@ -206,10 +206,11 @@ class Gaussian:
         b, k, d = means.shape
         i, j = self.pairs
         half, logdet = factor(covariances.reshape(-1, d, d))  # (d, d, m)
-        P = np.einsum("ijm,ilm->mjl", half, half).reshape(b, k, d, d)
-        linear = np.einsum("bkde,bke->bkd", P, means)
-        constant = logdet.reshape(b, k) + d * LOG_2_PI + (means * linear).sum(axis=-1)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            # what overflows here is degenerate, and found to be so by its flatness
+            P = np.einsum("ijm,ilm->mjl", half, half).reshape(b, k, d, d)
+            linear = np.einsum("bkde,bke->bkd", P, means)
+            constant = logdet.reshape(b, k) + d * LOG_2_PI + (means * linear).sum(axis=-1)
             logs = np.maximum(np.log(proportions), -1e300)
         natural = np.empty((b, k, 1 + d + len(i)))
         natural[..., 0] = logs - 0.5 * constant

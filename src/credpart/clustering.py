@@ -1,0 +1,360 @@
+"""The whole pipeline as one estimator: the only module that knows all stages."""
+
+import logging
+import math
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import Generator, RandomState, SeedSequence
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from credpart._checks import (
+    Array,
+    check_choice,
+    check_cluster_numbers,
+    check_data,
+    check_fraction,
+    check_integer,
+    check_weights,
+)
+from credpart.focal import KINDS, BoolArray, cluster_similarity, focal_sets
+from credpart.intervals import PairwiseIntervals, cross_intervals, pairwise_intervals
+from credpart.masses import irqp, row_masses
+from credpart.mixture.em import DEFAULT_TOLERANCE
+from credpart.mixture.fit import CRITERIA, N_STARTS, fit_mixture
+from credpart.mixture.selection import AUTO, Selection, check_models, select_mixture
+from credpart.partition import EvidentialPartition
+from credpart.replicates import RESAMPLING, bootstrap
+
+SELECTIONS = ("each", "once")
+NEW_VALUES = 1 << 24  # posteriors of new objects, over all replicates, scored at a time
+
+logger = logging.getLogger("credpart")
+
+
+class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Cluster with belief-plausibility intervals that are confidence intervals [D20]_.
+
+    A mixture is fitted and refitted to bootstrap samples; the replicates give confidence
+    intervals on the probability that two objects are in the same cluster; and each object gets
+    a mass function on sets of clusters, such that the pairwise belief and plausibility match
+    these intervals.
+
+    Parameters
+    ----------
+    n_clusters : int, iterable of int, or "auto"
+        Number of clusters, or numbers to choose from by the criterion; "auto" is 1 to 9.
+    model : str or sequence of str
+        A model's name, several, or "auto": the 14 Gaussian covariance structures.
+    criterion : {"bic", "icl", "aic"}
+        How the number of clusters and the model are chosen.
+    selection : {"each", "once"}
+        Choose the model again in each replicate, or once as in the paper.  Choosing once
+        ignores that the choice itself is uncertain, and makes the intervals too short.
+    n_replicates : int
+        Number of bootstrap samples, B.
+    resampling : {"nonparametric", "bayesian", "parametric"}
+        Draws with replacement, Dirichlet weights, or new samples from the fit.
+    level : float
+        Confidence level of the intervals, in (0, 1).
+    focal_sets : {"singletons", "pairs", "overlapping", "full"} or array of shape (f, c)
+        Sets of clusters that may carry mass.  "overlapping" takes the pairs of clusters that are
+        mutual nearest neighbours: for many clusters.
+    omega : bool
+        Whether the set of all clusters may carry mass too.
+    overlap : int
+        With "overlapping": how many nearest neighbours a cluster has.
+    tol : float
+        Tolerance of EM; mclust's is 1e-5.
+    regularization : {"fallback", "none", "pooled"}
+        As in `fit_mixture`.
+    random_state : int, RandomState, Generator or None
+        Seed of the bootstrap.
+    n_jobs : int, optional
+        Jobs, as in joblib; the result is the same to the byte for any number.
+    verbose : int
+        If positive, each stage is logged at level INFO by the logger "credpart".
+
+    Attributes
+    ----------
+    labels_ : array of shape (n,)
+        Cluster of maximum plausibility of each object.
+    partition_ : EvidentialPartition
+        The mass functions.
+    mixture_ : MixtureFit
+        The fitted mixture; cluster k of the partition is its component k.
+    selection_ : Selection
+        All fits that the mixture was chosen from.
+    replicates_ : Replicates
+        The refitted mixtures.
+    intervals_ : PairwiseIntervals
+        Confidence intervals on the pairwise probabilities.
+    objective_ : float
+        J of Eq. (9): squared distance between the intervals and [Bel, Pl], over all pairs.
+    timings_ : dict
+        Seconds of each stage: select, bootstrap, intervals, partition.
+
+    References
+    ----------
+    .. [D20] Denoeux: Calibrated model-based evidential clustering using bootstrapping.
+       Information Sciences 528, 2020.
+
+    Examples
+    --------
+    >>> from credpart import CalibratedClustering
+    >>> from credpart.datasets import load_iris
+    >>> iris = load_iris().X
+    >>> model = CalibratedClustering(3, model="VEV", n_replicates=100, random_state=0).fit(iris)
+    >>> model.partition_.n_clusters
+    3
+    >>> belief, plausibility = model.partition_.pairwise()
+    >>> bool(belief[0, 1] > 0.99)  # two setosas
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: Any = "auto",
+        *,
+        model: Any = "auto",
+        criterion: str = "bic",
+        selection: str = "each",
+        n_replicates: int = 1000,
+        resampling: str = "nonparametric",
+        level: float = 0.9,
+        focal_sets: Any = "pairs",
+        omega: bool = False,
+        overlap: int = 2,
+        tol: float = DEFAULT_TOLERANCE,
+        regularization: str = "fallback",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.model = model
+        self.criterion = criterion
+        self.selection = selection
+        self.n_replicates = n_replicates
+        self.resampling = resampling
+        self.level = level
+        self.focal_sets = focal_sets
+        self.omega = omega
+        self.overlap = overlap
+        self.tol = tol
+        self.regularization = regularization
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the mixture, bootstrap it and build the partition.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, d)
+            The objects.
+        y : ignored
+            Present for scikit-learn's convention.
+        sample_weight : array of shape (n,), optional
+            Weights of the objects.
+        """
+        table = check_data(X, at_least=2)
+        validate_data(self, X, skip_check_array=True)
+        self._check_parameters()
+        weights = check_weights("sample_weight", sample_weight, len(table.values))
+        seed = _seed(self.random_state)
+        self._fit_X, self._index = table.values, table.index
+        self.timings_: dict[str, float] = {}
+
+        with _Stage(self, "select"):
+            self.selection_ = self._select(X, weights)
+            self.mixture_ = self.selection_.best
+        with _Stage(self, "bootstrap"):  # Algorithm 1, lines 1-3
+            self.replicates_ = bootstrap(
+                table.values,
+                self._contenders(),
+                self.n_replicates,
+                resampling=self.resampling,
+                criterion=self.criterion,
+                sample_weight=weights,
+                regularization=self.regularization,
+                tol=self.tol,
+                random_state=seed,
+                n_jobs=self.n_jobs,
+            )
+        return self.refit_partition()
+
+    def intervals(self, level: Any = None) -> Any:
+        """Intervals at another level, or at several, from the same replicates.
+
+        Examples
+        --------
+        >>> from credpart import CalibratedClustering
+        >>> from credpart.datasets import load_butterfly
+        >>> model = CalibratedClustering(2, model="EII", n_replicates=100, random_state=0)
+        >>> model.fit(load_butterfly().X).intervals(level=0.95).level
+        0.95
+        """
+        check_is_fitted(self, "replicates_")
+        posteriors = self.replicates_.posteriors(self._fit_X, n_jobs=self.n_jobs)
+        return pairwise_intervals(
+            posteriors, self.level if level is None else level, n_jobs=self.n_jobs
+        )
+
+    def refit_partition(
+        self,
+        *,
+        level: float | None = None,
+        focal_sets: Any = None,
+        omega: bool | None = None,
+        overlap: int | None = None,
+    ) -> Self:
+        """Build the partition anew, from the same replicates.
+
+        The arguments that are given replace those of the estimator; ``intervals_``,
+        ``partition_``, ``labels_`` and ``objective_`` are replaced.
+
+        Examples
+        --------
+        >>> from credpart import CalibratedClustering
+        >>> from credpart.datasets import load_butterfly
+        >>> model = CalibratedClustering(2, model="EII", n_replicates=100, random_state=0)
+        >>> model.fit(load_butterfly().X).refit_partition(focal_sets="singletons").partition_
+        EvidentialPartition(n_objects=11, n_clusters=2, n_focal_sets=2)
+        """
+        check_is_fitted(self, "replicates_")
+        posteriors = self.mixture_.posteriors(self._fit_X)
+        focal = self._focal_sets(posteriors, focal_sets, omega, overlap)
+        with _Stage(self, "intervals"):  # Algorithm 1, lines 4-11
+            self.intervals_: PairwiseIntervals = self.intervals(level)
+        with _Stage(self, "partition"):  # Algorithm 2
+            result = irqp(self.intervals_, focal, start=_start(posteriors, focal))
+        self.partition_ = EvidentialPartition(result.partition.masses, focal, index=self._index)
+        self.objective_ = result.objective
+        self.labels_ = self.partition_.labels
+        return self
+
+    def predict_masses(self, X: Any) -> Array:
+        """Masses (m, f) of new objects, each against the fitted ones.
+
+        The replicates give the intervals between new and fitted objects, and one quadratic
+        program an object gives its masses; the fitted objects' masses stay as they are.  Time
+        grows linearly with the number of new objects.
+        """
+        check_is_fitted(self, "partition_")
+        values = check_data(X).values
+        validate_data(self, X, reset=False, skip_check_array=True)
+        known = self.replicates_.posteriors(self._fit_X, n_jobs=self.n_jobs)
+        size = max(1, NEW_VALUES // (len(self.replicates_) * max(len(self._fit_X), 64)))
+        masses = [np.empty((0, len(self.partition_.focal_sets)))]
+        for first in range(0, len(values), size):
+            new = self.replicates_.posteriors(values[first : first + size], n_jobs=self.n_jobs)
+            bounds = cross_intervals(new, known, self.intervals_.level, n_jobs=self.n_jobs)
+            masses.append(row_masses(self.partition_, *bounds))
+        return np.concatenate(masses)
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Cluster of maximum plausibility of new objects."""
+        masses = self.predict_masses(X)
+        return EvidentialPartition(masses, self.partition_.focal_sets).labels
+
+    def _check_parameters(self) -> None:
+        """Refuse bad parameters before anything is computed."""
+        check_cluster_numbers(self.n_clusters, auto=AUTO)
+        check_choice("criterion", self.criterion, CRITERIA)
+        check_choice("selection", self.selection, SELECTIONS)
+        check_choice("resampling", self.resampling, RESAMPLING)
+        if isinstance(self.focal_sets, str):
+            check_choice("focal_sets", self.focal_sets, KINDS)
+        check_integer("overlap", self.overlap, at_least=1)
+        level = check_fraction("level", self.level)
+        B = check_integer("n_replicates", self.n_replicates, at_least=1)
+        needed = math.ceil(2.0 / (1.0 - level) * (1.0 - 1e-12))
+        if needed > B:
+            raise ValueError(
+                f"`n_replicates` must be at least 2 / (1 - level) = {needed} for level {level:g}, "
+                f"got {B}."
+            )
+
+    def _select(self, X: Any, weights: Array) -> Selection:
+        """All fits that the mixture is chosen from."""
+        numbers = check_cluster_numbers(self.n_clusters, auto=AUTO)
+        models = check_models(self.model, self.n_features_in_)
+        options: dict[str, Any] = {
+            "sample_weight": weights,
+            "tol": self.tol,
+            "n_starts": N_STARTS,
+        }
+        if len(numbers) == len(models) == 1:
+            fit = fit_mixture(
+                X, numbers[0], models[0], regularization=self.regularization, **options
+            )
+            cell = numbers[0], models[0]
+            return Selection({cell: fit}, {}, self.criterion, (cell[0],), (cell[1],))
+        if isinstance(self.n_clusters, str):  # "auto" asks for no more than the data can carry
+            distinct = len(np.unique(self._fit_X[weights > 0.0], axis=0))
+            numbers = [c for c in numbers if c < distinct] or numbers[:1]
+        return select_mixture(X, numbers, models, self.criterion, **options)
+
+    def _contenders(self) -> list[Any]:
+        """The fits that replicates choose among, the best one first."""
+        best = self.mixture_
+        if self.selection == "once":
+            return [best]
+        fits = self.selection_.fits.values()
+        return [best, *(f for f in fits if f.n_clusters == best.n_clusters and f is not best)]
+
+    def _focal_sets(
+        self, posteriors: Array, kind: Any, omega: bool | None, overlap: int | None
+    ) -> BoolArray:
+        return focal_sets(
+            self.mixture_.n_clusters,
+            self.focal_sets if kind is None else kind,
+            omega=self.omega if omega is None else omega,
+            overlap=self.overlap if overlap is None else overlap,
+            similarity=cluster_similarity(posteriors),
+        )
+
+
+class _Stage:
+    """Time a stage, and tell of it."""
+
+    def __init__(self, model: CalibratedClustering, name: str) -> None:
+        self.model, self.name = model, name
+
+    def __enter__(self) -> None:
+        self.began = perf_counter()
+
+    def __exit__(self, *exception: object) -> None:
+        seconds = self.model.timings_[self.name] = perf_counter() - self.began
+        if self.model.verbose:
+            logger.info("%s: %.2f s", self.name, seconds)
+
+
+def _seed(random_state: Any) -> SeedSequence:
+    """The root of all random streams."""
+    if isinstance(random_state, RandomState):
+        return SeedSequence(int(random_state.randint(2**31 - 1)))
+    if isinstance(random_state, Generator):
+        return SeedSequence(int(random_state.integers(2**63)))
+    if random_state is None:
+        return SeedSequence()
+    return SeedSequence(check_integer("random_state", random_state, at_least=0))
+
+
+def _start(posteriors: Array, focal: BoolArray) -> Array:
+    """Posteriors as masses: each cluster's on the smallest set that holds it.
+
+    So cluster k of the partition is component k of the mixture: the intervals alone do not say
+    which is which.
+    """
+    sizes = np.where(focal.T, focal.sum(axis=1), np.inf)  # (c, f)
+    smallest = sizes.argmin(axis=1)
+    masses = np.zeros((len(posteriors), len(focal)))
+    np.add.at(masses.T, smallest, posteriors.T)
+    masses /= masses.sum(axis=1, keepdims=True)
+    return masses
