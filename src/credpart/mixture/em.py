@@ -7,6 +7,7 @@ space, so the loop can accelerate every family and covariance structure in the s
 Shapes: b replicates, k components, n objects, p features, s statistics.
 """
 
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -20,7 +21,8 @@ MCLUST_TOLERANCE = 1e-5  # where mclust stops; below it, acceleration sets in
 DEFAULT_TOLERANCE = 1e-9
 MAX_ITERATIONS = 2000
 MEMORY = 6  # differences that the acceleration remembers
-BLOCK = 1 << 15  # values of the joint density worked on at a time: they stay in the cache
+BLOCK = 1 << 16  # values of the joint density worked on at a time: they stay in the cache
+ROWS = 256  # rows in a block, at least
 
 
 class Status(IntEnum):
@@ -98,38 +100,56 @@ def normalise(joint: Array) -> Array:
 
 def row_blocks(n: int, width: int) -> list[slice]:
     """Slices of rows such that ``width`` values a row make about a cacheful."""
-    size = max(64, BLOCK // width)
+    size = max(ROWS, BLOCK // width)
     return [slice(start, start + size) for start in range(0, n, size)]
+
+
+def blocks(b: int, k: int, n: int) -> Iterator[tuple[slice, slice]]:
+    """Slices of replicates and of rows whose joint densities make about a cacheful.
+
+    Few replicates with many rows, rather than the reverse: arrays without the axis k, of which
+    there are several, stay so small that the allocator keeps their pages.
+    """
+    for rows in row_blocks(n, b * k):
+        size = max(1, BLOCK // (k * (min(rows.stop, n) - rows.start)))
+        for start in range(0, b, size):
+            yield slice(start, start + size), rows
 
 
 def e_step(family: Family, features: Array, weights: Array, params: Any) -> tuple[Array, Array]:
     """Log-likelihoods (b,) and expected statistics (b, k, s) at ``params``."""
-    loglik: Any = 0.0
-    statistics: Any = 0.0
     b, k = params[0].shape[:2]
-    for rows in row_blocks(features.shape[-2], b * k):
-        block, part = weights[:, rows], features[..., rows, :]
-        joint = family.log_joint(part, params)
+    loglik = np.zeros(b)
+    statistics: Any = None
+    for some, rows in blocks(b, k, features.shape[-2]):
+        weight = weights[some, rows]
+        part = features[rows] if features.ndim == 2 else features[some, rows]
+        those = take(params, some)
+        joint = family.log_joint(part, those)
         top = joint.max(axis=1, keepdims=True)
         joint -= top
         np.exp(joint, out=joint)
         total = joint.sum(axis=1, keepdims=True)
-        loglik = loglik + np.einsum("bn,bn->b", (np.log(total) + top)[:, 0], block)
-        joint *= block[:, None] / total  # posteriors times weights, in one pass
-        statistics = statistics + family.statistics(part, joint, params)
+        loglik[some] += np.einsum("bn,bn->b", (np.log(total) + top)[:, 0], weight)
+        joint *= weight[:, None] / total  # posteriors times weights, in one pass
+        found = family.statistics(part, joint, those)
+        if statistics is None:
+            statistics = np.zeros((b, *found.shape[1:]))
+        statistics[some] += found
     return loglik, statistics
 
 
 def log_certainty(family: Family, features: Array, weights: Array, params: Any) -> Array:
     """Weighted sum over objects of the log of the largest posterior, shape (b,)."""
-    total: Any = 0.0
     b, k = params[0].shape[:2]
-    for rows in row_blocks(features.shape[-2], b * k):
-        joint = family.log_joint(features[..., rows, :], params)
+    total = np.zeros(b)
+    for some, rows in blocks(b, k, features.shape[-2]):
+        part = features[rows] if features.ndim == 2 else features[some, rows]
+        joint = family.log_joint(part, take(params, some))
         normalise(joint)
         largest = np.log(np.maximum(joint.max(axis=1), np.finfo(float).tiny))
-        total = total + np.einsum("bn,bn->b", largest, weights[:, rows])
-    return np.asarray(total)
+        total[some] += np.einsum("bn,bn->b", largest, weights[some, rows])
+    return total
 
 
 class Acceleration:

@@ -167,8 +167,7 @@ class Gaussian:
         probability of the order of ``v^((N - d) / 2)``; so one such subset is expected.  Both
         are free of scale.
         """
-        with np.errstate(divide="ignore"):
-            logs = -np.log(params.flatness)
+        logs = -np.log(np.maximum(params.flatness, ABSENT))  # an absent component has flatness 0
         sizes = np.minimum(n * params.proportions, n)
         subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
         expected = subsets + 0.5 * np.maximum(sizes - len(self.center), 0.0) * logs

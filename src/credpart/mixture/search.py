@@ -160,7 +160,9 @@ def search(
         going += {**unfinished, **better}.values()
         if not going:
             break
-        found = best([*found.values(), *better.values(), *runs(going, max_iter)])
+        # What has not converged counts by where it ends only: it may be on its way to a spike.
+        ended = [old for old in found.values() if old.status != Status.NOT_CONVERGED]
+        found = best([*ended, *runs(going, max_iter)])
         going = []
         report(i + 2)
     report(ROUNDS + 1)
@@ -169,9 +171,9 @@ def search(
 
 def exchanges(outcomes: Iterable[Outcome]) -> Iterator[Candidate]:
     """What each cell can try of the other models' fits with as many clusters."""
-    outcomes = [outcome for outcome in outcomes if not outcome.flaw]
+    outcomes = list(outcomes)
     for giver in outcomes:
-        for taker in outcomes:
+        for taker in outcomes if not giver.flaw else ():
             if giver.cell[0] == taker.cell[0] and related(giver.cell[1], taker.cell[1]):
                 yield Candidate(taker.cell, giver.statistics, giver.params)
 
