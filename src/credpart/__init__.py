@@ -18,6 +18,8 @@ _HOME = {
     "irqp": "credpart.masses",
     "bootstrap": "credpart.replicates",
     "CalibratedClustering": "credpart.clustering",
+    "ECM": "credpart.ecm",
+    "RECM": "credpart.ecm",
 }
 
 __all__ = sorted(_HOME)
