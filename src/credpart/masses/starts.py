@@ -1,0 +1,96 @@
+"""Masses to begin Algorithm 2 with: functions of the bounds on "i and j are together".
+
+``same`` (n, n) holds the lower bounds and ``apart`` (n, n) one minus the upper ones; the
+diagonals are zero.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import quadratic_assignment
+
+from credpart._checks import Array
+from credpart.focal import BoolArray
+
+Start = Callable[[Array, Array, BoolArray, np.random.Generator], Array]
+
+
+def random_start(same: Array, apart: Array, focal: BoolArray, rng: np.random.Generator) -> Array:
+    """Return masses drawn uniformly, as in [D20]."""
+    return rng.dirichlet(np.ones(len(focal)), size=len(same))
+
+
+def prototype_start(same: Array, apart: Array, focal: BoolArray, rng: np.random.Generator) -> Array:
+    """Return certain masses: each object in the cluster of its nearest prototype."""
+    prototypes = successive_projections(same, apart, focal.shape[1])
+    near = np.array([_together(same, apart, i) for i in prototypes])
+    numbers = matching_numbers(near, focal)
+    return certain_masses(numbers[near.argmax(axis=0)], focal)
+
+
+def certain_masses(labels: NDArray[np.intp], focal: BoolArray) -> Array:
+    """Return masses (n, f): all of an object's on the smallest focal set with its cluster.
+
+    >>> certain_masses(np.array([1, 0]), np.array([[1, 0], [0, 1], [1, 1]], dtype=bool))
+    array([[0., 1., 0.],
+           [1., 0., 0.]])
+    """
+    sizes = np.where(focal, focal.sum(axis=1, keepdims=True), np.inf)
+    masses: Array = np.eye(len(focal))[sizes.argmin(axis=0)[labels]]
+    return masses
+
+
+def matching_numbers(near: Array, focal: BoolArray) -> NDArray[np.intp]:
+    """Return numbers for c clusters, such that those that overlap share focal sets.
+
+    ``near`` (c, n) tells how close each object is to each cluster.  Where the focal sets treat
+    all clusters alike any numbers will do, but not if they hold chosen pairs only.  This is a
+    quadratic assignment problem, solved approximately.
+    """
+    overlap, shared = near @ near.T, focal.T.astype(np.float64) @ focal
+    np.fill_diagonal(overlap, 0.0)
+    np.fill_diagonal(shared, 0.0)
+    rng = np.random.default_rng(0)  # nothing is drawn from it, but without it SciPy may warn
+    rough = quadratic_assignment(overlap, shared, options={"maximize": True, "rng": rng})
+    guess = np.column_stack([np.arange(len(near)), rough.col_ind])
+    better = quadratic_assignment(
+        overlap,
+        shared,
+        method="2opt",
+        options={"maximize": True, "rng": rng, "partial_guess": guess},
+    )
+    numbers: NDArray[np.intp] = better.col_ind
+    return numbers
+
+
+def successive_projections(same: Array, apart: Array, c: int) -> NDArray[np.intp]:
+    """Return c objects of which each is, most likely, in a cluster of its own.
+
+    By Eq. (4) the rows of ``(P_ij)`` are mixtures of c rows, those of objects whose cluster is
+    certain: these are extreme points, and the longest row is one of them.  Project it out,
+    and the next longest is another.  P is taken at the middle of its interval.
+    """
+    n = len(same)
+    left = np.array([np.square(_together(same, apart, i)).sum() for i in range(n)])
+    basis = np.empty((0, n))
+    chosen = np.empty(c, dtype=np.intp)
+    for k in range(c):
+        chosen[k] = left.argmax()
+        row = _together(same, apart, chosen[k])
+        axis = row - basis.T @ (basis @ row)
+        axis /= np.linalg.norm(axis) or 1.0
+        projected = 0.5 * (same @ axis - apart @ axis + axis.sum() + axis)
+        left -= projected**2
+        basis = np.vstack([basis, axis])
+    return chosen
+
+
+def _together(same: Array, apart: Array, i: np.intp | int) -> Array:
+    """Return the middle of the bounds on P_ij for all j, and 1 for i itself."""
+    row: Array = 0.5 * (1.0 + same[i] - apart[i])
+    row[i] = 1.0
+    return row
+
+
+STARTS: Mapping[str, Start] = {"prototypes": prototype_start, "random": random_start}
