@@ -15,7 +15,7 @@ References
    Advances in Data Analysis and Classification 8, 2014.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -55,6 +55,13 @@ def log_determinant(matrices: Array) -> Array:
     """``log|A|`` of matrices (..., d, d); NaN where not positive definite."""
     flat = matrices.reshape(-1, *matrices.shape[-2:])
     return factor(flat)[1].reshape(matrices.shape[:-2])
+
+
+def _eigh(matrices: Array) -> tuple[Array, Array]:
+    """Eigenvalues, ascending, and axes; a matrix that is not finite gets NaN, and no exception."""
+    finite = np.isfinite(matrices).all(axis=(-2, -1), keepdims=True)
+    values, axes = np.linalg.eigh(np.where(finite, matrices, 0.0))
+    return np.where(finite[..., 0], values, np.nan), axes
 
 
 def _diagonal(matrices: Array) -> Array:
@@ -209,17 +216,17 @@ def vee(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
 
 def eve(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
     """Equal volume and orientation, own shape: ``lam D A_k D'``."""
-    return _common_axes(scatter, sizes, previous, _variances_of_equal_volume)
+    return _common_axes(scatter, sizes, previous, _variances_of_equal_volume, (eee,))
 
 
 def vve(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
     """Equal orientation, own volume and shape: ``lam_k D A_k D'``."""
-    return _common_axes(scatter, sizes, previous, _variances_of_own_volume)
+    return _common_axes(scatter, sizes, previous, _variances_of_own_volume, (vee, eve))
 
 
 def eev(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
     """Equal volume and shape, own orientation: ``lam D_k A D_k'``."""
-    eigenvalues, axes = np.linalg.eigh(scatter)  # ascending, so shapes add up axis by axis
+    eigenvalues, axes = _eigh(scatter)  # ascending, so shapes add up axis by axis
     pooled = eigenvalues.sum(axis=-2, keepdims=True) / sizes.sum(axis=-1)[:, None, None]
     result: Array = (axes * pooled[..., None, :]) @ axes.mT
     return result
@@ -227,7 +234,7 @@ def eev(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
 
 def vev(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
     """Equal shape, own volume and orientation: ``lam_k D_k A D_k'``."""
-    eigenvalues, axes = np.linalg.eigh(scatter)
+    eigenvalues, axes = _eigh(scatter)
     variances = _own_volumes_one_shape(np.maximum(eigenvalues, 0.0), sizes, previous)
     result: Array = (axes * variances[..., None, :]) @ axes.mT
     return result
@@ -257,22 +264,26 @@ Variances = Callable[[Array, Array], Array]
 
 
 def _common_axes(
-    scatter: Array, sizes: Array, previous: Array | None, variances: Variances
+    scatter: Array,
+    sizes: Array,
+    previous: Array | None,
+    variances: Variances,
+    nested: Sequence[Update],
 ) -> Array:
     """Covariances ``D diag(variances_k) D'`` with the best common axes ``D``.
 
-    Starts from the axes of the previous covariances (they share them), or from the better of
-    the coordinate axes and those of the pooled scatter: so the structures nested in this one
-    are never better.
+    Starts from the axes of the previous covariances (they share them), or from the coordinate
+    axes and those of each of the nested structures: so these are never better.
     """
     if previous is not None:
-        starts, sweeps = [np.linalg.eigh(previous.sum(axis=1))[1]], MAX_WARM
+        starts, sweeps = [previous], MAX_WARM
     else:
-        unit = np.broadcast_to(np.eye(scatter.shape[-1]), scatter[:, 0].shape)
-        starts, sweeps = [np.linalg.eigh(scatter.sum(axis=1))[1], unit], MAX_INNER
-    tries = [_rotate_jointly(scatter, sizes, axes, variances, sweeps) for axes in starts]
+        unit = np.broadcast_to(np.eye(scatter.shape[-1]), scatter.shape)
+        starts, sweeps = [unit, *(update(scatter, sizes, None) for update in nested)], MAX_INNER
+    axes_tried = [_eigh(start.sum(axis=1))[1] for start in starts]
+    tries = [_rotate_jointly(scatter, sizes, axes, variances, sweeps) for axes in axes_tried]
     costs = [(sizes[..., None] * np.log(values)).sum(axis=(1, 2)) for _, values in tries]
-    best = np.argmin(costs, axis=0)
+    best = np.argmin(np.nan_to_num(costs, nan=np.inf), axis=0)
     axes, fitted = (
         np.choose(best.reshape(-1, *[1] * (parts[0].ndim - 1)), parts)
         for parts in zip(*tries, strict=True)
@@ -305,7 +316,8 @@ def _rotate_jointly(
             _turn(R, i, j, cosine, sine)
             _turn(np.swapaxes(R, 0, 1), i, j, cosine, sine)
             _turn(D, i, j, cosine[..., None], sine[..., None])
-            largest = max(largest, float(np.abs(sine).max(initial=0.0)))
+            # fmax: a singular replicate is NaN, and the others go on
+            largest = max(largest, float(np.fmax.reduce(np.abs(sine), axis=None, initial=0.0)))
         if not largest > np.sqrt(TOLERANCE):  # the cost is flat at its minimum: angles squared
             break
     values = np.moveaxis(np.einsum("jjbk->jbk", R), 0, -1)

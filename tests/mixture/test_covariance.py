@@ -1,0 +1,305 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import expm
+from scipy.optimize import minimize
+
+from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES, factor, log_determinant
+from credpart.mixture.gaussian import ABSENT
+
+ITERATIVE = ["VEI", "VEE", "VEV", "EVE", "VVE"]
+NESTED = [(name, inner) for name in STRUCTURES for inner in STRUCTURES[name].nested]
+
+
+def draw_statistics(b, c, d, seed):
+    """Scatter matrices (b, c, d, d) of random clusters, and their sizes (b, c)."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.uniform(d + 2, 60, (b, c))
+    roots = rng.standard_normal((b, c, d, d + 2)) * np.exp(rng.normal(0, 0.7, (b, c, d, 1)))
+    return sizes[..., None, None] / (d + 2) * roots @ roots.mT, sizes
+
+
+def statistics(dimensions=st.integers(1, 5), b=1):
+    return st.builds(
+        draw_statistics, st.just(b), st.integers(1, 4), dimensions, st.integers(0, 2**32 - 1)
+    )
+
+
+def cost(covariances, scatter, sizes):
+    """Minus twice the maximised part of the log-likelihood, by replicate."""
+    _, logdet = np.linalg.slogdet(covariances)
+    traces = np.trace(np.linalg.solve(covariances, scatter), axis1=-2, axis2=-1)
+    return (sizes * logdet + traces).sum(axis=-1)
+
+
+def diagonal(matrices):
+    return np.diagonal(matrices, axis1=-2, axis2=-1)
+
+
+def axes_of(name, covariances):
+    """Axes ``D_k`` (c, d, d) by the third letter; eigenvalues ascend where they are own."""
+    c, d = covariances.shape[:2]
+    whole = {"I": np.eye(d), "E": np.linalg.eigh(covariances.sum(axis=0))[1]}
+    if name[2] == "V":
+        return np.linalg.eigh(covariances)[1]
+    return np.broadcast_to(whole[name[2]], (c, d, d))
+
+
+def parts(name, covariances):
+    """Volumes (c,), shapes (c, d) along the axes, and the axes (c, d, d)."""
+    axes = axes_of(name, covariances)
+    values = diagonal(axes.mT @ covariances @ axes)
+    volumes = np.exp(np.log(values).mean(axis=-1))
+    return volumes, values / volumes[:, None], axes
+
+
+def move(name, covariances, step):
+    """Covariances of the same structure: volumes, shapes and axes moved by ``step``."""
+    (c, d), steps = covariances.shape[:2], iter(step)
+
+    def own_or_common(letter, size):
+        rows = [[next(steps) for _ in range(size)] for _ in range({"E": 1, "V": c, "I": 0}[letter])]
+        return np.broadcast_to(rows or np.zeros((1, size)), (c, size))
+
+    volumes, shapes, axes = parts(name, covariances)
+    volumes = volumes * np.exp(own_or_common(name[0], 1)[:, 0])
+    logs = own_or_common(name[1], d - 1)
+    shapes = shapes * np.exp(np.column_stack([logs, -logs.sum(axis=1)]))
+    turns = np.zeros((c, d, d))
+    i, j = np.triu_indices(d, 1)
+    turns[:, i, j] = own_or_common(name[2], len(i))
+    axes = axes @ np.stack([expm(turn - turn.T) for turn in turns])
+    assert next(steps, None) is None, "a structure has as many steps as free parameters"
+    return (axes * (volumes[:, None] * shapes)[:, None, :]) @ axes.mT
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@settings(deadline=None, max_examples=30)
+@given(statistics=statistics())
+def test_update_satisfies_the_trace_identity(name, statistics):
+    # Every structure is closed under scaling, so at the maximum of the likelihood
+    # sum_k tr(Sigma_k^-1 W_k) = n d.  This holds for closed and iterative forms alike.
+    scatter, sizes = statistics
+    covariances = STRUCTURES[name].update(scatter, sizes, None)
+    traces = np.trace(np.linalg.solve(covariances, scatter), axis1=-2, axis2=-1)
+    np.testing.assert_allclose(traces.sum(axis=1), sizes.sum(axis=1) * scatter.shape[-1])
+
+
+@pytest.mark.parametrize("name", ONE_DIMENSION)
+@settings(deadline=None, max_examples=30)
+@given(statistics=statistics(st.just(1)))
+def test_one_dimension_satisfies_the_trace_identity(name, statistics):
+    scatter, sizes = statistics
+    covariances = ONE_DIMENSION[name].update(scatter, sizes, None)
+    np.testing.assert_allclose((scatter / covariances).sum(axis=(1, 2, 3)), sizes.sum(axis=1))
+
+
+def literal(name, scatter, sizes):
+    """The closed forms of [CG95]: one replicate, loops over components."""
+    c, d = scatter.shape[:2]
+    n, W = sizes.sum(), scatter.sum(axis=0)
+    dets = np.linalg.det(scatter) ** (1 / d)
+    products = np.prod(diagonal(scatter), axis=1) ** (1 / d)
+    values, axes = np.linalg.eigh(scatter)
+    forms = {
+        "EII": lambda k: np.trace(W) / (n * d) * np.eye(d),
+        "VII": lambda k: np.trace(scatter[k]) / (sizes[k] * d) * np.eye(d),
+        "EEI": lambda k: np.diag(np.diag(W)) / n,
+        "EVI": lambda k: products.sum() / n * np.diag(np.diag(scatter[k])) / products[k],
+        "VVI": lambda k: np.diag(np.diag(scatter[k])) / sizes[k],
+        "EEE": lambda k: W / n,
+        "EEV": lambda k: axes[k] @ np.diag(values.sum(axis=0) / n) @ axes[k].T,
+        "EVV": lambda k: dets.sum() / n * scatter[k] / dets[k],
+        "VVV": lambda k: scatter[k] / sizes[k],
+    }
+    return np.stack([forms[name](k) for k in range(c)])
+
+
+@pytest.mark.parametrize("name", [name for name in STRUCTURES if name not in ITERATIVE])
+@settings(deadline=None, max_examples=20)
+@given(statistics=statistics())
+def test_closed_forms_are_the_literal_ones(name, statistics):
+    scatter, sizes = statistics
+    expected = literal(name, scatter[0], sizes[0])
+    actual = STRUCTURES[name].update(scatter, sizes, None)[0]
+    np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@settings(deadline=None, max_examples=20)
+@given(statistics=statistics(st.integers(2, 5)))
+def test_result_has_the_form_that_its_name_says(name, statistics):
+    covariances = STRUCTURES[name].update(*statistics, None)[0]
+    volumes, shapes, axes = parts(name, covariances)
+    # what is not along the axes is zero: "I" and "E" orientations are what they say
+    rebuilt = (axes * (volumes[:, None] * shapes)[:, None, :]) @ axes.mT
+    np.testing.assert_allclose(rebuilt, covariances, rtol=1e-7, atol=1e-8 * volumes.max())
+    if name[0] == "E":
+        np.testing.assert_allclose(volumes, volumes[0])
+    if name[1] == "I":
+        np.testing.assert_allclose(shapes, 1.0)
+    if name[1] == "E":
+        np.testing.assert_allclose(shapes, np.broadcast_to(shapes[0], shapes.shape), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@settings(deadline=None, max_examples=20)
+@given(statistics=statistics(st.integers(2, 4)), seed=st.integers(0, 2**32 - 1))
+def test_no_step_within_the_structure_raises_the_likelihood(name, statistics, seed):
+    scatter, sizes = statistics
+    covariances = STRUCTURES[name].update(scatter, sizes, None)
+    c, d = scatter.shape[1:3]
+    rng = np.random.default_rng(seed)
+    reached = cost(covariances, scatter, sizes)[0]
+    for size in (1e-3, 1e-2, 1e-1):
+        step = size * rng.standard_normal(STRUCTURES[name].n_free(c, d))
+        moved = move(name, covariances[0], step)[None]
+        # the inner loops end where the cost is flat to 1e-10 of itself
+        assert cost(moved, scatter, sizes)[0] >= reached - 1e-9 * sizes.sum()
+
+
+@pytest.mark.parametrize("name", ITERATIVE)
+@pytest.mark.parametrize(("c", "d"), [(2, 2), (3, 3), (2, 4)])
+def test_iterative_forms_are_where_a_general_optimiser_ends(name, c, d):
+    scatter, sizes = draw_statistics(1, c, d, seed=10 * c + d)
+    covariances = STRUCTURES[name].update(scatter, sizes, None)
+
+    def objective(step):
+        return cost(move(name, covariances[0], step)[None], scatter, sizes)[0]
+
+    size = STRUCTURES[name].n_free(c, d)
+    starts = [np.zeros(size), *np.random.default_rng(0).normal(0, 0.5, (3, size))]
+    found = min(minimize(objective, start, method="BFGS").fun for start in starts)
+    assert objective(starts[0]) == pytest.approx(found, rel=1e-8)
+
+
+@pytest.mark.parametrize(("name", "inner"), NESTED)
+@settings(deadline=None, max_examples=30)
+@given(statistics=statistics(st.integers(2, 5)))
+def test_nested_structure_is_never_better(name, inner, statistics):
+    outer = cost(STRUCTURES[name].update(*statistics, None), *statistics)
+    assert outer <= cost(STRUCTURES[inner].update(*statistics, None), *statistics) + 1e-7
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_a_start_from_the_answer_stays_there(name):
+    scatter, sizes = draw_statistics(4, 3, 3, seed=5)
+    answer = STRUCTURES[name].update(scatter, sizes, None)
+    again = STRUCTURES[name].update(scatter, sizes, answer)
+    np.testing.assert_allclose(again, answer, rtol=1e-4, atol=1e-5 * np.abs(answer).max())
+    np.testing.assert_allclose(cost(again, scatter, sizes), cost(answer, scatter, sizes), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ITERATIVE)
+@settings(deadline=None, max_examples=20)
+@given(statistics=statistics(st.integers(2, 4)), seed=st.integers(0, 2**32 - 1))
+def test_a_warm_start_never_lowers_the_likelihood(name, statistics, seed):
+    c, d = statistics[0].shape[1:3]
+    others = draw_statistics(1, c, d, seed)
+    start = STRUCTURES[name].update(*others, None)
+    moved = STRUCTURES[name].update(*statistics, start)
+    assert cost(moved, *statistics) <= cost(start, *statistics) + 1e-7
+
+
+def test_numbers_of_free_parameters():
+    # [CG95], Table 1, of the covariances alone: c = 3, d = 4 and c = 2, d = 3
+    table = {
+        "EII": (1, 1),
+        "VII": (3, 2),
+        "EEI": (4, 3),
+        "VEI": (6, 4),
+        "EVI": (10, 5),
+        "VVI": (12, 6),
+        "EEE": (10, 6),
+        "VEE": (12, 7),
+        "EVE": (16, 8),
+        "VVE": (18, 9),
+        "EEV": (22, 9),
+        "VEV": (24, 10),
+        "EVV": (28, 11),
+        "VVV": (30, 12),
+    }
+    assert {name: (s.n_free(3, 4), s.n_free(2, 3)) for name, s in STRUCTURES.items()} == table
+    assert {name: s.n_free(3, 1) for name, s in ONE_DIMENSION.items()} == {"E": 1, "V": 3}
+
+
+def test_nested_structures_have_fewer_parameters_and_no_more_freedom():
+    order = {"I": 0, "E": 1, "V": 2}
+    for name, inner in NESTED:
+        assert STRUCTURES[inner].n_free(3, 4) < STRUCTURES[name].n_free(3, 4)
+        assert all(order[a] <= order[b] for a, b in zip(inner, name, strict=True))
+    pairs = combinations(STRUCTURES, 2)
+    assert all((late, early) not in {(b, a) for a, b in NESTED} for early, late in pairs)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_batch_is_one_by_one(name):
+    scatter, sizes = draw_statistics(6, 3, 3, seed=2)
+    together = STRUCTURES[name].update(scatter, sizes, None)
+    apart = np.concatenate(
+        [STRUCTURES[name].update(scatter[[b]], sizes[[b]], None) for b in range(6)]
+    )
+    # a replicate that has converged goes on while others have not: up to TOLERANCE
+    rtol = 1e-4 if name in ITERATIVE else 1e-12
+    np.testing.assert_allclose(together, apart, rtol=rtol, atol=rtol * np.abs(apart).max())
+    np.testing.assert_allclose(
+        cost(together, scatter, sizes), cost(apart, scatter, sizes), rtol=5e-9
+    )
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@settings(deadline=None, max_examples=20)
+@given(statistics=statistics())
+def test_absent_components_have_no_influence(name, statistics):
+    scatter, sizes = statistics
+    d = scatter.shape[-1]
+    absent = np.broadcast_to(ABSENT * np.eye(d), (1, 2, d, d))
+    padded = STRUCTURES[name].update(
+        np.concatenate([scatter, absent], axis=1),
+        np.concatenate([sizes, np.full((1, 2), ABSENT)], axis=1),
+        None,
+    )
+    alone = STRUCTURES[name].update(scatter, sizes, None)
+    assert np.isfinite(padded).all()
+    rtol = 1e-5 if name in ITERATIVE else 1e-10
+    np.testing.assert_allclose(
+        padded[:, : sizes.shape[1]], alone, rtol=rtol, atol=rtol * np.abs(alone).max()
+    )
+    np.testing.assert_allclose(
+        cost(padded[:, : sizes.shape[1]], scatter, sizes), cost(alone, scatter, sizes), rtol=1e-9
+    )
+
+
+@settings(deadline=None, max_examples=30)
+@given(d=st.integers(1, 6), seed=st.integers(0, 2**32 - 1))
+def test_factor_inverts_and_takes_determinants(d, seed):
+    matrices = draw_statistics(5, 1, d, seed)[0][:, 0]
+    half, logdet = factor(matrices)
+    half = np.moveaxis(half, -1, 0)
+    np.testing.assert_allclose(half.mT @ half @ matrices, np.tile(np.eye(d), (5, 1, 1)), atol=1e-8)
+    assert np.array_equal(half, np.tril(half))
+    np.testing.assert_allclose(logdet, np.linalg.slogdet(matrices)[1], atol=1e-9)
+    np.testing.assert_array_equal(log_determinant(matrices[None]), logdet[None])
+
+
+def test_factor_marks_what_is_not_positive_definite_and_leaves_the_rest():
+    matrices = np.stack([np.eye(2), [[1.0, 2.0], [2.0, 1.0]], -np.eye(2), 4 * np.eye(2)])
+    half, logdet = factor(matrices)
+    assert np.isnan(logdet).tolist() == [False, True, True, False]
+    np.testing.assert_allclose(logdet[[0, 3]], [0.0, np.log(16.0)], atol=1e-15)
+    assert np.isfinite(half[..., [0, 3]]).all()
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_singular_scatter_raises_nothing_and_spoils_no_other_replicate(name):
+    # Both clusters of the first replicate have no spread: in a plane, then in any direction.
+    scatter, sizes = draw_statistics(3, 2, 3, seed=1)
+    scatter[0, :, 2] = scatter[0, :, :, 2] = 0.0
+    scatter[1] = 0.0
+    with np.errstate(all="ignore"):
+        mixed = STRUCTURES[name].update(scatter, sizes, None)
+    alone = STRUCTURES[name].update(scatter[[2]], sizes[[2]], None)
+    np.testing.assert_allclose(mixed[[2]], alone, rtol=1e-5, atol=1e-6)
