@@ -1,0 +1,299 @@
+"""How certain an evidential partition is, and how it agrees with classes or with another one.
+
+References
+----------
+.. [DLS18] Denoeux, Li, Sriboonchitta: Evaluating and comparing soft partitions: an approach
+   based on Dempster-Shafer theory.  IEEE Transactions on Fuzzy Systems 26, 2018.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credpart._checks import Array, check_choice
+from credpart._threads import one_blas_thread
+from credpart.focal import BoolArray, intersection_matrix, set_names
+from credpart.partition import EvidentialPartition
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BLOCK_PAIRS = 2**20  # pairs compared at a time
+
+Labels = NDArray[np.intp]
+
+
+class Shares(NamedTuple):
+    """Which share of the objects is of each sort, by the set of highest mass; they sum to 1."""
+
+    certain: float  # a single cluster
+    ambiguous: float  # several clusters
+    outlying: float  # the empty set
+
+
+def shares(partition: EvidentialPartition) -> Shares:
+    """Return the shares of certain, ambiguous and outlying objects.
+
+    Examples
+    --------
+    >>> from credpart import EvidentialPartition
+    >>> shares(EvidentialPartition.from_rough([[1, 0], [0, 1], [1, 1], [0, 0]]))
+    Shares(certain=0.5, ambiguous=0.25, outlying=0.25)
+    """
+    sizes = partition.focal_sets.sum(axis=1)[partition.set_labels]
+    return Shares(*(float(np.mean(group)) for group in (sizes == 1, sizes > 1, sizes == 0)))
+
+
+def nonspecificity(partition: EvidentialPartition) -> float:
+    """Return the mean nonspecificity of the objects, from 0 (precise) to 1 (vacuous).
+
+    That of each object is ``partition.nonspecificity``.
+
+    Examples
+    --------
+    >>> from credpart import EvidentialPartition
+    >>> nonspecificity(EvidentialPartition.from_rough([[1, 0], [1, 1]]))
+    0.5
+    """
+    return float(partition.nonspecificity.mean())
+
+
+VIEWS: Mapping[str, Callable[[EvidentialPartition], Labels]] = {
+    "plausibility": lambda partition: partition.labels,
+    "pignistic": lambda partition: partition.pignistic.argmax(axis=1),
+    "belief": lambda partition: partition.belief().argmax(axis=1),
+    "mass": lambda partition: partition.set_labels,
+}
+
+
+def adjusted_rand(
+    one: EvidentialPartition | ArrayLike,
+    other: EvidentialPartition | ArrayLike,
+    view: str = "plausibility",
+) -> float:
+    """Return the adjusted Rand index of hard views: 1 if they agree, 0 on average by chance.
+
+    Parameters
+    ----------
+    one, other : EvidentialPartition or labels of shape (n,)
+        What is compared.
+    view : {"plausibility", "pignistic", "belief", "mass"}
+        The cluster of highest plausibility, pignistic probability or belief; "mass" groups
+        objects by their set of highest mass, be it a single cluster or not.
+
+    Examples
+    --------
+    >>> from credpart import EvidentialPartition
+    >>> partition = EvidentialPartition.from_fuzzy([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]])
+    >>> adjusted_rand(partition, ["a", "a", "b"])
+    1.0
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    first, second = _same_objects(one, other)
+    hard = VIEWS[check_choice("view", view, VIEWS)]
+    return float(adjusted_rand_score(hard(first), hard(second)))
+
+
+def confusion(partition: EvidentialPartition, classes: ArrayLike) -> "pd.DataFrame":
+    """Return how many objects of each class are in each set of clusters, as in [D20].
+
+    Parameters
+    ----------
+    partition : EvidentialPartition
+        Objects count in their set of highest mass.
+    classes : labels of shape (n,)
+        Known classes.
+
+    Returns
+    -------
+    DataFrame
+        A row a class, a column a set that holds an object.  Clusters are named for the classes
+        that they match best, one to one, by the most plausible clusters; by their own names if
+        the partition has some.
+
+    Examples
+    --------
+    >>> from credpart import EvidentialPartition
+    >>> partition = EvidentialPartition.from_rough([[0, 1], [0, 1], [1, 0], [1, 1]])
+    >>> confusion(partition, ["a", "a", "b", "b"])
+           {a}  {b}  {a,b}
+    class
+    a        2    0      0
+    b        0    1      1
+    """
+    import pandas as pd
+
+    names, members = np.unique(_check_labels(classes, partition.n_objects), return_inverse=True)
+    order, cluster_names = _named_clusters(partition, names, members)
+    focal = partition.focal_sets[:, order]
+    counts = np.zeros((len(names), len(focal)), dtype=int)
+    np.add.at(counts, (members, partition.set_labels), 1)
+    columns = [k for k in _by_size(focal) if counts[:, k].any()]
+    return pd.DataFrame(
+        counts[:, columns],
+        index=pd.Index(names, name="class"),
+        columns=set_names(focal[columns], cluster_names),
+    )
+
+
+def _named_clusters(
+    partition: EvidentialPartition, names: NDArray[Any], members: Labels
+) -> tuple[Labels, list[str]]:
+    """Clusters in the order of the classes they match, and their names in that order."""
+    from scipy.optimize import linear_sum_assignment
+
+    c = partition.n_clusters
+    if partition.cluster_names is not None:
+        return np.arange(c), list(partition.cluster_names)
+    common = np.zeros((len(names), c), dtype=int)
+    np.add.at(common, (members, partition.labels), 1)
+    matched, clusters = linear_sum_assignment(common, maximize=True)
+    others = np.setdiff1d(np.arange(c), clusters)
+    found = [str(names[k]) for k in matched] + [f"cluster {k + 1}" for k in others]
+    return np.concatenate([clusters, others]), found
+
+
+def _by_size(focal: BoolArray) -> Labels:
+    """Rows by size and then lexicographically."""
+    order: Labels = np.lexsort((*(~focal[:, ::-1]).T, focal.sum(axis=1)))
+    return order
+
+
+class Pairs(NamedTuple):
+    """Masses of Eq. (2) that pairs of objects are, and are not, in the same cluster."""
+
+    same: Array
+    apart: Array
+
+
+def conflict_agreement(one: Pairs, other: Pairs) -> Array:
+    """One minus the degree of conflict of the two masses of each pair."""
+    return 1.0 - (one.same * other.apart + one.apart * other.same)
+
+
+def belief_agreement(one: Pairs, other: Pairs) -> Array:
+    """One minus the L1 distance of the belief functions of each pair, over its maximum."""
+    return 1.0 - 0.5 * (np.abs(one.same - other.same) + np.abs(one.apart - other.apart))
+
+
+def jousselme_agreement(one: Pairs, other: Pairs) -> Array:
+    """One minus Jousselme's distance, which on a frame of two reduces to a root mean square."""
+    gaps = (one.same - other.same) ** 2 + (one.apart - other.apart) ** 2
+    agreement: Array = 1.0 - np.sqrt(0.5 * gaps)
+    return agreement
+
+
+AGREEMENTS: Mapping[str, Callable[[Pairs, Pairs], Array]] = {
+    "belief": belief_agreement,
+    "jousselme": jousselme_agreement,
+    "conflict": conflict_agreement,
+}
+DISTANCES = ("belief", "jousselme")  # that of a partition to itself is 0
+
+
+def credal_rand(
+    one: EvidentialPartition | ArrayLike,
+    other: EvidentialPartition | ArrayLike,
+    kind: str = "belief",
+) -> float:
+    """Return the credal Rand index [DLS18]_: the mean agreement over pairs of objects.
+
+    Two partitions agree on a pair as far as they hold the same evidence that it is in one
+    cluster.  For hard partitions it is the Rand index.
+
+    Parameters
+    ----------
+    one, other : EvidentialPartition or labels of shape (n,)
+        What is compared; mass on the empty set is normalised away.
+    kind : {"belief", "jousselme", "conflict"}
+        One minus the L1 distance between belief functions, one minus Jousselme's distance, or
+        one minus the degree of conflict.  The first two are 1 for a partition and itself; the
+        third is lower where the partition is uncertain without being imprecise.
+
+    Returns
+    -------
+    float in [0, 1]
+
+    Examples
+    --------
+    >>> round(credal_rand([0, 0, 1], [0, 1, 1]), 4)  # hard: of three pairs, they agree on one
+    0.3333
+    """
+    first, second = (partition.normalize() for partition in _same_objects(one, other))
+    agreement = AGREEMENTS[check_choice("kind", kind, AGREEMENTS)]
+    n, total = first.n_objects, 0.0
+    if n < 2:
+        raise ValueError(f"`one` must have at least 2 objects, got {n}.")
+    with one_blas_thread():
+        for pairs in zip(_pairs(first), _pairs(second), strict=True):
+            total += float(agreement(*pairs).sum())
+    return total / (n * (n - 1) // 2)
+
+
+def credal_distance(
+    one: EvidentialPartition | ArrayLike,
+    other: EvidentialPartition | ArrayLike,
+    kind: str = "belief",
+) -> float:
+    """Return the mean distance over pairs of objects, from 0 to 1: one minus `credal_rand`.
+
+    Parameters
+    ----------
+    one, other : EvidentialPartition or labels of shape (n,)
+        What is compared.
+    kind : {"belief", "jousselme"}
+        The L1 distance between belief functions, or Jousselme's.
+
+    Examples
+    --------
+    >>> from credpart import EvidentialPartition
+    >>> vacuous = EvidentialPartition.from_rough([[1, 1], [1, 1]])
+    >>> credal_distance(vacuous, [0, 1])
+    0.5
+    """
+    return 1.0 - credal_rand(one, other, check_choice("kind", kind, DISTANCES))
+
+
+def _pairs(partition: EvidentialPartition) -> Iterator[Pairs]:
+    """Masses of pairs i < j by blocks of rows i."""
+    M, focal = partition.masses, partition.focal_sets
+    single = M[:, focal.sum(axis=1) == 1]
+    meeting = M @ intersection_matrix(focal, focal)
+    n = len(M)
+    step = max(1, BLOCK_PAIRS // n)
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        later = np.arange(n) > np.arange(rows.start, rows.stop)[:, None]
+        same = (single[rows] @ single.T)[later]
+        apart = 1.0 - np.minimum((meeting[rows] @ M.T)[later], 1.0)
+        yield Pairs(same, apart)
+
+
+def _same_objects(
+    *values: EvidentialPartition | ArrayLike,
+) -> tuple[EvidentialPartition, EvidentialPartition]:
+    """Labels as hard partitions; both must be of the same objects."""
+    one, other = (
+        value if isinstance(value, EvidentialPartition) else _hard(value) for value in values
+    )
+    if one.n_objects != other.n_objects:
+        raise ValueError(
+            f"`other` must have as many objects as `one`, {one.n_objects}, got {other.n_objects}."
+        )
+    return one, other
+
+
+def _hard(labels: Any) -> EvidentialPartition:
+    return EvidentialPartition.from_hard(np.unique(_check_labels(labels), return_inverse=True)[1])
+
+
+def _check_labels(value: Any, n: int | None = None) -> NDArray[Any]:
+    labels = np.asarray(value)
+    if labels.ndim != 1 or not labels.size:
+        raise ValueError(f"Labels must have shape (n,), got {labels.shape}.")
+    if n is not None and len(labels) != n:
+        raise ValueError(f"`classes` must have {n} labels, one an object, got {len(labels)}.")
+    return labels
