@@ -22,9 +22,14 @@ def draw_statistics(b, c, d, seed):
     return sizes[..., None, None] / (d + 2) * roots @ roots.mT, sizes
 
 
-def statistics(dimensions=st.integers(1, 5), b=1):
+def statistics(lowest=1, highest=5):
+    """Statistics of one replicate with 1 to 4 clusters and so many features."""
     return st.builds(
-        draw_statistics, st.just(b), st.integers(1, 4), dimensions, st.integers(0, 2**32 - 1)
+        draw_statistics,
+        st.just(1),
+        st.integers(1, 4),
+        st.integers(lowest, highest),
+        st.integers(0, 2**32 - 1),
     )
 
 
@@ -77,7 +82,7 @@ def move(name, covariances, step):
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(statistics=statistics())
 def test_update_satisfies_the_trace_identity(name, statistics):
     # Every structure is closed under scaling, so at the maximum of the likelihood
@@ -89,8 +94,8 @@ def test_update_satisfies_the_trace_identity(name, statistics):
 
 
 @pytest.mark.parametrize("name", ONE_DIMENSION)
-@settings(deadline=None, max_examples=30)
-@given(statistics=statistics(st.just(1)))
+@settings(deadline=None, max_examples=15)
+@given(statistics=statistics(1, 1))
 def test_one_dimension_satisfies_the_trace_identity(name, statistics):
     scatter, sizes = statistics
     covariances = ONE_DIMENSION[name].update(scatter, sizes, None)
@@ -119,7 +124,7 @@ def literal(name, scatter, sizes):
 
 
 @pytest.mark.parametrize("name", [name for name in STRUCTURES if name not in ITERATIVE])
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=12)
 @given(statistics=statistics())
 def test_closed_forms_are_the_literal_ones(name, statistics):
     scatter, sizes = statistics
@@ -129,8 +134,8 @@ def test_closed_forms_are_the_literal_ones(name, statistics):
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
-@settings(deadline=None, max_examples=20)
-@given(statistics=statistics(st.integers(2, 5)))
+@settings(deadline=None, max_examples=12)
+@given(statistics=statistics(2, 5))
 def test_result_has_the_form_that_its_name_says(name, statistics):
     covariances = STRUCTURES[name].update(*statistics, None)[0]
     volumes, shapes, axes = parts(name, covariances)
@@ -146,8 +151,8 @@ def test_result_has_the_form_that_its_name_says(name, statistics):
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
-@settings(deadline=None, max_examples=20)
-@given(statistics=statistics(st.integers(2, 4)), seed=st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=12)
+@given(statistics=statistics(2, 4), seed=st.integers(0, 2**32 - 1))
 def test_no_step_within_the_structure_raises_the_likelihood(name, statistics, seed):
     scatter, sizes = statistics
     covariances = STRUCTURES[name].update(scatter, sizes, None)
@@ -162,7 +167,7 @@ def test_no_step_within_the_structure_raises_the_likelihood(name, statistics, se
 
 
 @pytest.mark.parametrize("name", ITERATIVE)
-@pytest.mark.parametrize(("c", "d"), [(2, 2), (3, 3), (2, 4)])
+@pytest.mark.parametrize(("c", "d"), [(2, 2), (3, 3)])
 def test_iterative_forms_are_where_a_general_optimiser_ends(name, c, d):
     scatter, sizes = draw_statistics(1, c, d, seed=10 * c + d)
     covariances = STRUCTURES[name].update(scatter, sizes, None)
@@ -171,14 +176,14 @@ def test_iterative_forms_are_where_a_general_optimiser_ends(name, c, d):
         return cost(move(name, covariances[0], step)[None], scatter, sizes)[0]
 
     size = STRUCTURES[name].n_free(c, d)
-    starts = [np.zeros(size), *np.random.default_rng(0).normal(0, 0.5, (3, size))]
+    starts = [np.zeros(size), *np.random.default_rng(0).normal(0, 0.5, (1, size))]
     found = min(minimize(objective, start, method="BFGS").fun for start in starts)
     assert objective(starts[0]) == pytest.approx(found, rel=1e-8)
 
 
 @pytest.mark.parametrize(("name", "inner"), NESTED)
-@settings(deadline=None, max_examples=30)
-@given(statistics=statistics(st.integers(2, 5)))
+@settings(deadline=None, max_examples=15)
+@given(statistics=statistics(2, 5))
 def test_nested_structure_is_never_better(name, inner, statistics):
     outer = cost(STRUCTURES[name].update(*statistics, None), *statistics)
     assert outer <= cost(STRUCTURES[inner].update(*statistics, None), *statistics) + 1e-7
@@ -194,8 +199,8 @@ def test_a_start_from_the_answer_stays_there(name):
 
 
 @pytest.mark.parametrize("name", ITERATIVE)
-@settings(deadline=None, max_examples=20)
-@given(statistics=statistics(st.integers(2, 4)), seed=st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=12)
+@given(statistics=statistics(2, 4), seed=st.integers(0, 2**32 - 1))
 def test_a_warm_start_never_lowers_the_likelihood(name, statistics, seed):
     c, d = statistics[0].shape[1:3]
     others = draw_statistics(1, c, d, seed)
@@ -251,7 +256,7 @@ def test_batch_is_one_by_one(name):
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=12)
 @given(statistics=statistics())
 def test_absent_components_have_no_influence(name, statistics):
     scatter, sizes = statistics
@@ -273,7 +278,7 @@ def test_absent_components_have_no_influence(name, statistics):
     )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(d=st.integers(1, 6), seed=st.integers(0, 2**32 - 1))
 def test_factor_inverts_and_takes_determinants(d, seed):
     matrices = draw_statistics(5, 1, d, seed)[0][:, 0]

@@ -59,9 +59,9 @@ def log_determinant(matrices: Array) -> Array:
 
 def _eigh(matrices: Array) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and axes; a matrix that is not finite gets NaN, and no exception."""
-    finite = np.isfinite(matrices).all(axis=(-2, -1), keepdims=True)
-    values, axes = np.linalg.eigh(np.where(finite, matrices, 0.0))
-    return np.where(finite[..., 0], values, np.nan), axes
+    finite = np.asarray(np.isfinite(matrices).all(axis=(-2, -1)))
+    values, axes = np.linalg.eigh(np.where(finite[..., None, None], matrices, 0.0))
+    return np.where(finite[..., None], values, np.nan), axes
 
 
 def _diagonal(matrices: Array) -> Array:
