@@ -194,6 +194,17 @@ def test_two_objects_that_must_part_do_not_chase_each_other():
     assert result.objective == pytest.approx(0.0, abs=1e-15)
 
 
+def test_a_block_that_would_not_lower_the_objective_is_halved():
+    # Objects 0 and 1, of one block, must part; all else is vacuous, and gets the set of all.
+    apart = np.zeros((8, 8))
+    apart[0, 1] = apart[1, 0] = 1.0
+    focal = focal_sets(2)
+    targets = [Target(same_matrix(focal), np.zeros((8, 8))), Target(disjoint_matrix(focal), apart)]
+    M, drop, _ = sweep(targets, np.eye(3)[[0, 0, 2, 2, 2, 2, 2, 2]])
+    assert drop == pytest.approx(2.0)  # together and not apart, before
+    assert objective(targets, M) == pytest.approx(0.0, abs=1e-12)
+
+
 @settings(deadline=None, max_examples=60)
 @given(intervals=any_intervals(), focal=families(), seed=st.integers(0, 5))
 def test_sweeps_never_raise_the_objective(intervals, focal, seed):
@@ -370,6 +381,11 @@ def test_what_cannot_be_is_refused(options, message):
     intervals, focal = CASES["two objects"]
     with pytest.raises(ValueError, match=message):
         irqp(intervals, **{"focal_sets": focal} | options)
+
+
+def test_intervals_must_be_intervals():
+    with pytest.raises(TypeError, match=r"`intervals` must be a PairwiseIntervals, got tuple\."):
+        irqp(([0.1], [0.2]), focal_sets(2))
 
 
 @pytest.mark.parametrize(

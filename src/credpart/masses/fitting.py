@@ -13,10 +13,11 @@ from scipy.spatial.distance import squareform
 
 from credpart._checks import Array, check_choice, check_fraction, check_integer
 from credpart._errors import ConvergenceWarning
+from credpart._random import random_generator
 from credpart._threads import one_blas_thread
 from credpart.focal import BoolArray, check_focal_sets, disjoint_matrix, same_matrix
 from credpart.intervals import PairwiseIntervals
-from credpart.masses.descent import Target, descend
+from credpart.masses.descent import AllPairs, descend
 from credpart.masses.starts import STARTS, certain_masses
 from credpart.partition import EvidentialPartition
 from credpart.partition.special import check_masses
@@ -73,10 +74,10 @@ def irqp(
         The sets that may carry mass, as `focal_sets` returns them; not the empty set.
     start : {"prototypes", "random"} or array of shape (n,) or (n, f)
         "prototypes" assigns each object to the nearest of c objects that are found by
-        successive projections; it draws no random number, and where all clusters are treated
-        alike it ends as low as the best of several random starts.  "random" is that of [D20].
-        An array holds 0-based clusters, or masses: give the clusters of the mixture if the
-        focal sets are chosen pairs of them.
+        successive projections; it draws no random number and, if the focal sets treat all
+        clusters alike, seldom ends above the best of several random starts.  "random" is that
+        of [D20].  An array holds 0-based clusters, or masses: give the clusters of the mixture
+        if the focal sets are chosen pairs of them.
     tol : float
         Threshold epsilon on the running mean of relative changes of J, Eq. (19).  The search
         also ends, and mostly does, when every row meets the KKT conditions of its program to
@@ -84,7 +85,7 @@ def irqp(
         answer is rough, and the default means that J does not change any more.
     max_sweeps : int
         Limit on the passes over all objects; a warning tells if it is reached.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
         For the random start.
 
     Returns
@@ -108,14 +109,15 @@ def irqp(
     >>> round(result.objective, 4)
     0.0039
     """
+    _check_intervals(intervals)
     focal = _check_focal_sets(focal_sets)
     tol = check_fraction("tol", tol)
     max_sweeps = check_integer("max_sweeps", max_sweeps, at_least=1)
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
     with one_blas_thread():
         same, apart = _square(intervals)
         M = _start(start, same, apart, focal, rng)
-        targets = [Target(same_matrix(focal), same), Target(disjoint_matrix(focal), apart)]
+        targets = [AllPairs(same_matrix(focal), same), AllPairs(disjoint_matrix(focal), apart)]
         found = descend(targets, M, tol=tol, max_sweeps=max_sweeps)
     if not found.converged:
         warnings.warn(
@@ -199,6 +201,14 @@ def _check_labels(labels: NDArray[Any], n: int, c: int) -> NDArray[np.intp]:
     if len(bad):
         raise ValueError(f"`start` must be in 0..{c - 1}, got {labels[bad[0]]} in row {bad[0]}.")
     return labels.astype(np.intp)
+
+
+def _check_intervals(value: object) -> None:
+    if not isinstance(value, PairwiseIntervals):
+        raise TypeError(
+            f"`intervals` must be a PairwiseIntervals, got {type(value).__name__}. "
+            "Make one of any bounds with `PairwiseIntervals(lower, upper, level)`."
+        )
 
 
 def _check_focal_sets(value: ArrayLike) -> BoolArray:
