@@ -6,7 +6,6 @@ from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
-from numpy.random import Generator, RandomState, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -27,7 +26,9 @@ from credpart.mixture.em import DEFAULT_TOLERANCE
 from credpart.mixture.fit import CRITERIA, N_STARTS, fit_mixture
 from credpart.mixture.selection import AUTO, Selection, check_models, select_mixture
 from credpart.partition import EvidentialPartition
-from credpart.replicates import RESAMPLING, bootstrap
+from credpart.replicates import bootstrap
+from credpart.replicates.draws import RESAMPLING
+from credpart.replicates.fitting import seed_sequence
 
 SELECTIONS = ("each", "once")
 NEW_VALUES = 1 << 24  # posteriors of new objects, over all replicates, scored at a time
@@ -166,7 +167,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, skip_check_array=True)
         self._check_parameters()
         weights = check_weights("sample_weight", sample_weight, len(table.values))
-        seed = _seed(self.random_state)
+        seed = seed_sequence(self.random_state)
         self._fit_X, self._index = table.values, table.index
         self.timings_: dict[str, float] = {}
 
@@ -333,17 +334,6 @@ class _Stage:
         seconds = self.model.timings_[self.name] = perf_counter() - self.began
         if self.model.verbose:
             logger.info("%s: %.2f s", self.name, seconds)
-
-
-def _seed(random_state: Any) -> SeedSequence:
-    """The root of all random streams."""
-    if isinstance(random_state, RandomState):
-        return SeedSequence(int(random_state.randint(2**31 - 1)))
-    if isinstance(random_state, Generator):
-        return SeedSequence(int(random_state.integers(2**63)))
-    if random_state is None:
-        return SeedSequence()
-    return SeedSequence(check_integer("random_state", random_state, at_least=0))
 
 
 def _start(posteriors: Array, focal: BoolArray) -> Array:

@@ -1,0 +1,85 @@
+"""What replicates are refitted to: weights on the same objects, or new objects.
+
+A nonparametric replicate is a vector of counts, a Bayesian one of Dirichlet weights; a parametric
+one is a new sample from the fit.  Each has a random stream of its own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from credpart._checks import Array
+from credpart.mixture.fit import MixtureFit
+
+
+class Objects(NamedTuple):
+    """Distinct objects (n, d), in lexicographic order, with their total weights (n,)."""
+
+    X: Array
+    weights: Array
+
+
+class Draws(NamedTuple):
+    """Features (n, p), or (b, n, p) if every replicate has its own, and weights (b, n)."""
+
+    features: Array
+    weights: Array
+
+    def take(self, rows: NDArray[np.intp]) -> "Draws":
+        """What some replicates are refitted to."""
+        shared = self.features.ndim == 2
+        return Draws(self.features if shared else self.features[rows], self.weights[rows])
+
+
+def distinct(X: Array, weights: Array) -> Objects:
+    """Gather equal rows, and leave out those without weight.
+
+    So the draws depend neither on the order of the rows, nor on whether an object is repeated
+    or has a weight.
+    """
+    present = weights > 0.0
+    rows, back = np.unique(X[present], axis=0, return_inverse=True)
+    totals = np.zeros(len(rows))
+    np.add.at(totals, back.ravel(), weights[present])
+    return Objects(rows, totals)
+
+
+def nonparametric(objects: Objects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
+    """Counts of n draws with replacement (Algorithm 1, line 2)."""
+    total = objects.weights.sum()
+    size = round(total)
+    counts = [rng.multinomial(size, objects.weights / total) for rng in streams]
+    return Draws(fit.family.features(objects.X), np.array(counts, dtype=float) * (total / size))
+
+
+def bayesian(objects: Objects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
+    """Dirichlet weights: the smooth counterpart of counts."""
+    draws = np.array([rng.standard_gamma(objects.weights) for rng in streams])
+    scale = objects.weights.sum() / draws.sum(axis=1, keepdims=True)
+    return Draws(fit.family.features(objects.X), draws * scale)
+
+
+def parametric(objects: Objects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
+    """New objects from the fit, as many as the old ones weigh."""
+    total = objects.weights.sum()
+    size = round(total)
+    samples = (fit.family.sample(fit.internal, size, rng)[0] for rng in streams)
+    features = np.array([fit.family.features(sample) for sample in samples])
+    return Draws(features, np.full((len(streams), size), total / size))
+
+
+class Resampling(NamedTuple):
+    """How replicates are drawn, and how many rows of features each is refitted to."""
+
+    draw: Callable[[Objects, MixtureFit, Sequence[Generator]], Draws]
+    n_rows: Callable[[Objects], int] = lambda objects: len(objects.X)
+
+
+RESAMPLING: Mapping[str, Resampling] = {
+    "nonparametric": Resampling(nonparametric),
+    "bayesian": Resampling(bayesian),
+    "parametric": Resampling(parametric, lambda objects: round(objects.weights.sum())),
+}
