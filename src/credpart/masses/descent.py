@@ -67,7 +67,7 @@ def sweep(targets: list[Target], start: Array) -> tuple[Array, float, float]:
     """Return masses after one pass over all rows, the drop of J, and how far from optimal it began.
 
     Rows of a block are solved against the masses before it.  If J would rise, or hardly fall,
-    the block is halved; a single row has the drop that it expects.
+    the block is halved; one row alone lowers J, or stays if rounding hides by how much.
     """
     M, gram = start.copy(), start.T @ start
     drop, worst = 0.0, 0.0
@@ -84,7 +84,7 @@ def sweep(targets: list[Target], start: Array) -> tuple[Array, float, float]:
             M[rows] = new
             gram += new.T @ new - old.T @ old
             drop -= change
-        else:
+        elif len(old) > 1:
             middle = (rows.start + rows.stop) // 2
             blocks += [slice(middle, rows.stop), slice(rows.start, middle)]
     return M, drop, worst
