@@ -21,6 +21,8 @@ Rows = NDArray[np.intp]
 # A component is singular where its smallest variance, relative to the pooled within-cluster
 # covariance, drowns in the rounding of the sums of squares.
 SINGULAR = 1e10
+# So it is where all components have next to no variance relative to the total covariance.
+LOST = 1e12
 FLAT = 1e-3  # relative variance of a component that may be a spike
 ABSENT = 1e-300  # size of a component without observations: finite everywhere, felt nowhere
 LOG_2_PI = np.log(2.0 * np.pi)
@@ -136,6 +138,9 @@ class Gaussian:
         proportions = np.where(sizes > ABSENT, sizes, 0.0)
         proportions /= proportions.sum(axis=1, keepdims=True)
         natural, flatness = self._natural(proportions, means, covariances, pooled)
+        total = self._moments(statistics.sum(axis=1, keepdims=True))[2][:, 0]
+        total /= sizes.sum(axis=1)[:, None, None]
+        flatness[self._is_lost(natural, total).all(axis=1)] = np.inf
         return GaussianParams(proportions, means, covariances, natural, flatness)
 
     def log_prior(self, params: GaussianParams) -> Array | float:
@@ -172,6 +177,13 @@ class Gaussian:
         subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
         expected = subsets + 0.5 * np.maximum(sizes - len(self.center), 0.0) * logs
         return np.asarray((logs < np.log(FLAT)) & (expected > 0.0))
+
+    def _is_lost(self, natural: Array, total: Array) -> NDArray[np.bool_]:
+        """Components (b, k) whose variance drowns in the rounding of the total covariance."""
+        d = len(self.center)
+        i, j = self.pairs
+        traces = -2.0 * np.einsum("bkp,bp->bk", natural[..., 1 + d :], total[:, i, j])
+        return np.asarray(~(traces < d * LOST))
 
     def _moments(self, statistics: Array) -> tuple[Array, Array, Array]:
         """Sizes (b, k), means (b, k, d) and scatter matrices (b, k, d, d)."""
