@@ -15,7 +15,7 @@ from credpart.focal import cluster_similarity, disjoint_matrix, focal_sets, same
 from credpart.intervals import PairwiseIntervals, pairwise_intervals
 from credpart.masses import irqp, row_masses
 from credpart.masses.descent import (
-    Target,
+    AllPairs,
     extrapolate,
     line_coefficients,
     objective,
@@ -102,7 +102,7 @@ def targets_of(intervals, focal):
     apart = 1.0 - squareform(intervals.upper)
     np.fill_diagonal(apart, 0.0)
     same = squareform(intervals.lower)
-    return [Target(same_matrix(focal), same), Target(disjoint_matrix(focal), apart)]
+    return [AllPairs(same_matrix(focal), same), AllPairs(disjoint_matrix(focal), apart)]
 
 
 def relabelled(masses, focal):
@@ -199,7 +199,10 @@ def test_a_block_that_would_not_lower_the_objective_is_halved():
     apart = np.zeros((8, 8))
     apart[0, 1] = apart[1, 0] = 1.0
     focal = focal_sets(2)
-    targets = [Target(same_matrix(focal), np.zeros((8, 8))), Target(disjoint_matrix(focal), apart)]
+    targets = [
+        AllPairs(same_matrix(focal), np.zeros((8, 8))),
+        AllPairs(disjoint_matrix(focal), apart),
+    ]
     M, drop, _ = sweep(targets, np.eye(3)[[0, 0, 2, 2, 2, 2, 2, 2]])
     assert drop == pytest.approx(2.0)  # together and not apart, before
     assert objective(targets, M) == pytest.approx(0.0, abs=1e-12)
@@ -253,7 +256,7 @@ def test_line_coefficients_are_those_of_the_objective(seed, step):
     rng = np.random.default_rng(seed)
     forms, values = rng.normal(size=(2, 5, 5)), rng.normal(size=(2, 9, 9))
     values[:, range(9), range(9)] = 0.0
-    targets = [Target(B + B.T, T + T.T) for B, T in zip(forms, values, strict=True)]
+    targets = [AllPairs(B + B.T, T + T.T) for B, T in zip(forms, values, strict=True)]
     M, goal = rng.dirichlet(np.ones(5), size=(2, 9))
     coefficients = line_coefficients(targets, M, goal - M)
     change = objective(targets, M + step * (goal - M)) - objective(targets, M)

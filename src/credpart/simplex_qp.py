@@ -20,6 +20,7 @@ Mask = NDArray[np.bool_]
 # |d| <= sqrt(2): below TOLERANCE, so one full step settles a face.
 RIDGE = 1e-12
 TOLERANCE = 1e-11
+TINY = np.finfo(np.float64).tiny  # division by less would overflow
 
 
 def simplex_qp(Q: Array, u: Array, start: Array) -> Array:
@@ -139,6 +140,6 @@ def _direction(Q_FF: Array, g: Array, used: Mask) -> Array:
 
 def _step(x: Array, d: Array) -> tuple[Array, Mask]:
     """Return the longest feasible step, at most 1, and the variables it takes to zero."""
-    reach = np.divide(x, -d, out=np.full_like(x, np.inf), where=d < 0.0)
+    reach = np.divide(x, -d, out=np.full_like(x, np.inf), where=d < -TINY)
     length = np.minimum(reach.min(axis=1, keepdims=True), 1.0)
     return length, reach <= length

@@ -4,8 +4,8 @@ It minimises any sum over pairs of squared errors of bilinear forms of their mas
 ``sum_r sum_{i<j} (m_i' B_r m_j - T_rij)^2``, which is quadratic in one row of ``M``.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval
@@ -24,11 +24,73 @@ MEMORY = 10  # differences of sweeps that an extrapolation uses
 STEPS = np.linspace(0.0, 1.0, 65)
 
 
-class Target(NamedTuple):
-    """The values that one form should take."""
+class Target(Protocol):
+    """The values that one form should take, for all pairs of objects or for some."""
+
+    def row_problems(self, M: Array, gram: Array, rows: slice) -> tuple[Array, Array]:
+        """``Q_i`` and ``u_i`` of Eq. (18) for a block of rows; ``gram`` is ``M' M``."""
+
+    def cross_terms(self, old: Array, move: Array, rows: slice) -> float:
+        """What the changes of a block's rows, summed one by one, miss of the change of J."""
+
+    def objective(self, M: Array) -> float:
+        """The sum over pairs of squared errors."""
+
+    def line_coefficients(self, M: Array, E: Array) -> Array:
+        """Coefficients of the polynomial ``J(M + s E) - J(M)`` in s, of degree 4."""
+
+
+class AllPairs(NamedTuple):
+    """The values that a form should take for all pairs of objects."""
 
     form: Array  # B (f, f), symmetric
     values: Array  # T (n, n), symmetric; the diagonal is zero
+
+    def row_problems(self, M: Array, gram: Array, rows: slice) -> tuple[Array, Array]:
+        """See `Target`.
+
+        By Eq. (13) the blocks of ``A_j' A_j`` both equal ``m_j m_j'``: the sum over j in (18a) is
+        a Gram matrix, less the row's own part.
+        """
+        B, T = self
+        own = M[rows] @ B
+        Q = B @ gram @ B - own[:, :, None] * own[:, None]  # (18a)
+        return Q, -2.0 * (T[rows] @ M @ B)  # (18b)
+
+    def cross_terms(self, old: Array, move: Array, rows: slice) -> float:
+        """See `Target`."""
+        B, T = self
+        r, p = old @ B @ old.T - T[rows, rows], move @ B @ old.T
+        missed = missed_change(r, p, p.T, move @ B @ move.T)
+        return 0.5 * float(missed.sum() - np.trace(missed))  # each pair was met twice
+
+    def objective(self, M: Array) -> float:
+        """See `Target`."""
+        B, T = self
+        total = 0.0
+        for rows in blocks_of(len(M), STRIPE):
+            errors = M[rows] @ B @ M.T - T[rows]
+            errors[range(len(errors)), range(rows.start, rows.stop)] = 0.0
+            total += float(np.vdot(errors, errors))
+        return 0.5 * total
+
+    def line_coefficients(self, M: Array, E: Array) -> Array:
+        """See `Target`.
+
+        With ``X = M + s E``, the sum over all i and j of the squared errors is
+        ``tr(B X'X B X'X) - 2 tr(X' T X B) + const``, and the terms i = j are ``(x_i' B x_i)^2``.
+        """
+        B, T = self
+        MB, EB = M @ B, E @ B
+        TMB, TEB = np.split(T @ np.hstack([MB, EB]), 2, axis=1)
+        grams = M.T @ M, M.T @ E + E.T @ M, E.T @ E
+        own = (M * MB).sum(axis=1), 2.0 * (E * MB).sum(axis=1), (E * EB).sum(axis=1)
+        total = np.zeros(5)
+        total[1:3] -= 4.0 * np.vdot(E, TMB), 2.0 * np.vdot(E, TEB)
+        for a, b in np.ndindex(3, 3):
+            total[a + b] += np.vdot(B @ grams[a], grams[b] @ B) - own[a] @ own[b]
+        total[0] = 0.0
+        return 0.5 * total
 
 
 class Descent(NamedTuple):
@@ -39,7 +101,7 @@ class Descent(NamedTuple):
     converged: bool
 
 
-def descend(targets: list[Target], start: Array, *, tol: float, max_sweeps: int) -> Descent:
+def descend(targets: Sequence[Target], start: Array, *, tol: float, max_sweeps: int) -> Descent:
     """Sweep over blocks of rows until all are optimal, or until Eq. (19) falls below ``tol``.
 
     The relative change in (19) is that of the true objective, Eq. (9).  Differences are summed
@@ -63,7 +125,7 @@ def descend(targets: list[Target], start: Array, *, tol: float, max_sweeps: int)
     return Descent(M, objective(targets, M) + later, converged)
 
 
-def sweep(targets: list[Target], start: Array) -> tuple[Array, float, float]:
+def sweep(targets: Sequence[Target], start: Array) -> tuple[Array, float, float]:
     """Return masses after one pass over all rows, the drop of J, and how far from optimal it began.
 
     Rows of a block are solved against the masses before it.  If J would rise, or hardly fall,
@@ -71,14 +133,14 @@ def sweep(targets: list[Target], start: Array) -> tuple[Array, float, float]:
     """
     M, gram = start.copy(), start.T @ start
     drop, worst = 0.0, 0.0
-    blocks = list(_blocks(len(M), _block_size(*M.shape)))[::-1]
+    blocks = blocks_of(len(M), _block_size(*M.shape))[::-1]
     while blocks:
         rows = blocks.pop()
         old = M[rows].copy()
         Q, u = row_problems(targets, M, gram, rows)
         new = simplex_qp(Q, u, old)
         expected = float(rise(Q, u, old, new).sum())
-        change = expected + _cross_terms(targets, old, new - old, rows)
+        change = expected + sum(t.cross_terms(old, new - old, rows) for t in targets)
         worst = max(worst, float(violation(Q, u, old).max()))
         if change <= ENOUGH * min(expected, 0.0):  # never a rise, however small
             M[rows] = new
@@ -90,19 +152,7 @@ def sweep(targets: list[Target], start: Array) -> tuple[Array, float, float]:
     return M, drop, worst
 
 
-def row_problems(targets: list[Target], M: Array, gram: Array, rows: slice) -> tuple[Array, Array]:
-    """Return ``Q_i`` and ``u_i`` of Eq. (18) for a block of rows; ``gram`` is ``M' M``.
-
-    By Eq. (13) the blocks of ``A_j' A_j`` both equal ``m_j m_j'``: the sum over j in (18a) is
-    a Gram matrix, less the row's own part.
-    """
-    own = np.stack([M[rows] @ B for B, _ in targets], axis=1)
-    Q = np.sum([B @ gram @ B for B, _ in targets], axis=0) - own.mT @ own  # (18a)
-    u = -2.0 * np.sum([T[rows] @ M @ B for B, T in targets], axis=0)  # (18b)
-    return Q, u
-
-
-def extrapolate(targets: list[Target], path: list[tuple[Array, Array]]) -> tuple[Array, float]:
+def extrapolate(targets: Sequence[Target], path: list[tuple[Array, Array]]) -> tuple[Array, float]:
     """Return masses beyond the last sweep of ``path``, and by how much they lower J.
 
     Near its end the descent is a linear iteration with a few slow modes.  Anderson's combination
@@ -120,57 +170,38 @@ def extrapolate(targets: list[Target], path: list[tuple[Array, Array]]) -> tuple
     return M + STEPS[best] * E, float(gains[best])
 
 
-def objective(targets: list[Target], M: Array) -> float:
+def row_problems(
+    targets: Sequence[Target], M: Array, gram: Array, rows: slice
+) -> tuple[Array, Array]:
+    """Return ``Q_i`` and ``u_i`` of Eq. (18) for a block of rows; ``gram`` is ``M' M``."""
+    Q, u = zip(*(target.row_problems(M, gram, rows) for target in targets), strict=True)
+    return np.sum(Q, axis=0), np.sum(u, axis=0)
+
+
+def objective(targets: Sequence[Target], M: Array) -> float:
     """Return J of Eq. (9)."""
-    stripes = list(_blocks(len(M), STRIPE))
-    errors = (_form(M, B, M, rows) - T[rows] for B, T in targets for rows in stripes)
-    return 0.5 * sum(float(np.vdot(r, r)) for r in errors)
+    return sum(target.objective(M) for target in targets)
 
 
-def line_coefficients(targets: list[Target], M: Array, E: Array) -> Array:
-    """Return the coefficients of the polynomial ``J(M + s E) - J(M)`` in s, of degree 4.
+def line_coefficients(targets: Sequence[Target], M: Array, E: Array) -> Array:
+    """Return the coefficients of the polynomial ``J(M + s E) - J(M)`` in s, of degree 4."""
+    total: Array = np.sum([target.line_coefficients(M, E) for target in targets], axis=0)
+    return total
 
-    With ``X = M + s E``, the sum over all i and j of the squared errors of a form is
-    ``tr(B X'X B X'X) - 2 tr(X' T X B) + const``, and the terms i = j are ``(x_i' B x_i)^2``.
+
+def missed_change(r: Array, p: Array, p_back: Array, q: Array) -> Array:
+    """Return the part of the changes of pairs of rows that moving one row at a time misses.
+
+    Such a pair has the form ``r + p + p' + q`` after the move, if r is its error before and p
+    and q are the parts that are linear and bilinear in the move.
     """
-    total = np.zeros(5)
-    grams = M.T @ M, M.T @ E + E.T @ M, E.T @ E
-    for B, T in targets:
-        MB, EB = M @ B, E @ B
-        TMB, TEB = np.split(T @ np.hstack([MB, EB]), 2, axis=1)
-        own = (M * MB).sum(axis=1), 2.0 * (E * MB).sum(axis=1), (E * EB).sum(axis=1)
-        total[1:3] -= 4.0 * np.vdot(E, TMB), 2.0 * np.vdot(E, TEB)
-        for a, b in np.ndindex(3, 3):
-            total[a + b] += np.vdot(B @ grams[a], grams[b] @ B) - own[a] @ own[b]
-    total[0] = 0.0
-    return 0.5 * total  # each pair was met twice
+    missed: Array = q * (q + 2.0 * (r + p + p_back)) + 2.0 * p * p_back
+    return missed
 
 
-def _cross_terms(targets: list[Target], old: Array, move: Array, rows: slice) -> float:
-    """Return what the changes of a block's rows, summed one by one, miss of the change of J.
-
-    A pair within the block has the form ``r + p + p' + q`` after the move, if r is its error
-    before and p and q are the parts that are linear and bilinear in the move.
-    """
-    total = 0.0
-    for B, T in targets:
-        r = old @ B @ old.T - T[rows, rows]
-        p = move @ B @ old.T
-        q = move @ B @ move.T
-        missed = q * (q + 2.0 * (r + p + p.T)) + 2.0 * p * p.T
-        total += missed.sum() - np.trace(missed)
-    return 0.5 * float(total)
-
-
-def _form(left: Array, B: Array, right: Array, rows: slice) -> Array:
-    """Return ``left_i' B right_j`` for i in ``rows`` and all j, with 0 where i = j."""
-    values: Array = left[rows] @ B @ right.T
-    values[range(len(values)), range(rows.start, rows.stop)] = 0.0
-    return values
-
-
-def _blocks(n: int, size: int) -> Iterator[slice]:
-    return (slice(i, min(i + size, n)) for i in range(0, n, size))
+def blocks_of(n: int, size: int) -> list[slice]:
+    """Return slices of ``size`` rows that cover n."""
+    return [slice(i, min(i + size, n)) for i in range(0, n, size)]
 
 
 def _block_size(n: int, f: int) -> int:

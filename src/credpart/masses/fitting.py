@@ -17,7 +17,7 @@ from credpart._random import random_generator
 from credpart._threads import one_blas_thread
 from credpart.focal import BoolArray, check_focal_sets, disjoint_matrix, same_matrix
 from credpart.intervals import PairwiseIntervals
-from credpart.masses.descent import Target, descend
+from credpart.masses.descent import AllPairs, descend
 from credpart.masses.starts import STARTS, certain_masses
 from credpart.partition import EvidentialPartition
 from credpart.partition.special import check_masses
@@ -117,7 +117,7 @@ def irqp(
     with one_blas_thread():
         same, apart = _square(intervals)
         M = _start(start, same, apart, focal, rng)
-        targets = [Target(same_matrix(focal), same), Target(disjoint_matrix(focal), apart)]
+        targets = [AllPairs(same_matrix(focal), same), AllPairs(disjoint_matrix(focal), apart)]
         found = descend(targets, M, tol=tol, max_sweeps=max_sweeps)
     if not found.converged:
         warnings.warn(
