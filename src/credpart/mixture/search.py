@@ -105,12 +105,12 @@ def find_flaw(family: Gaussian, params: GaussianParams, status: Status, n: float
     return f"a component is a spurious spike ({size:.1f} objects, relative variance {variance:.1g})"
 
 
-def best(outcomes: Iterable[Outcome]) -> dict[Cell, Outcome]:
-    """The likeliest outcome of each cell; flawed ones only where nothing else is."""
+def best(outcomes: Iterable[Outcome], tol: float) -> dict[Cell, Outcome]:
+    """The likeliest outcome of each cell, of equals the first; flawed ones for want of others."""
     found: dict[Cell, Outcome] = {}
     for outcome in outcomes:
         rival = found.get(outcome.cell)
-        if rival is None or _rank(outcome) > _rank(rival):
+        if rival is None or improves(outcome, rival, tol):
             found[outcome.cell] = outcome
     return found
 
@@ -148,11 +148,11 @@ def search(
 
     short = runs(candidates, SHORT)
     report(1)
-    found = best(short)
+    found = best(short, tol)
     # The first start goes to its end even where another one is ahead now.
     going = [new for new in short if new.is_first and not new.flaw and new is not found[new.cell]]
     for i in range(ROUNDS):
-        tried = best(runs(exchanges(found.values()), 1))
+        tried = best(runs(exchanges(found.values()), 1), tol)
         better = {cell: new for cell, new in tried.items() if improves(new, found[cell], tol)}
         unfinished = {
             cell: old for cell, old in found.items() if old.status == Status.NOT_CONVERGED
@@ -162,7 +162,7 @@ def search(
             break
         # What has not converged counts by where it ends only: it may be on its way to a spike.
         ended = [old for old in found.values() if old.status != Status.NOT_CONVERGED]
-        found = best([*ended, *runs(going, max_iter)])
+        found = best([*ended, *runs(going, max_iter)], tol)
         going = []
         report(i + 2)
     report(ROUNDS + 1)
