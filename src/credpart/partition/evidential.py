@@ -205,9 +205,8 @@ class EvidentialPartition:
 
     @property
     def labels(self) -> NDArray[np.intp]:
-        """The most plausible cluster of each object, from 0; ties go to the lowest."""
-        labels: NDArray[np.intp] = self.plausibility().argmax(axis=1)
-        return labels
+        """The most plausible cluster of each object, from 0; ties (to 1e-9) go to the lowest."""
+        return measures.most_plausible(self.plausibility())
 
     @property
     def set_labels(self) -> NDArray[np.intp]:

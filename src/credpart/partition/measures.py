@@ -1,9 +1,12 @@
 """What the masses of one object say of its cluster: belief, plausibility, nonspecificity."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from credpart._checks import Array
 from credpart.focal import BoolArray, inclusion_matrix, intersection_matrix
+
+TIED = 1e-9  # difference of plausibilities that may be a rounding error
 
 
 def belief(masses: Array, focal: BoolArray, sets: BoolArray) -> Array:
@@ -51,3 +54,10 @@ def nonspecificity(masses: Array, focal: BoolArray) -> Array:
     bits = np.log2(np.where(sizes == 0, c, sizes)) / np.log2(max(c, 2))
     scores: Array = masses @ bits
     return scores
+
+
+def most_plausible(plausibility: Array) -> NDArray[np.intp]:
+    """Return the first of the most plausible clusters: rounding must not choose among them."""
+    is_highest = plausibility >= plausibility.max(axis=1, keepdims=True) - TIED
+    labels: NDArray[np.intp] = is_highest.argmax(axis=1)
+    return labels
