@@ -205,7 +205,7 @@ class EvidentialPartition:
 
     @property
     def labels(self) -> NDArray[np.intp]:
-        """The most plausible cluster of each object, from 0; ties (to 1e-9) go to the lowest."""
+        """The most plausible cluster of each object, from 0; ties (to 1e-6) go to the lowest."""
         return measures.most_plausible(self.plausibility())
 
     @property

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from credpart._checks import Array
 from credpart.focal import BoolArray, inclusion_matrix, intersection_matrix
 
-TIED = 1e-9  # difference of plausibilities that may be a rounding error
+TIED = 1e-6  # difference of plausibilities that is within the accuracy of fitted masses
 
 
 def belief(masses: Array, focal: BoolArray, sets: BoolArray) -> Array:
