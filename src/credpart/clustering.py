@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections.abc import Iterable, Sequence
 from time import perf_counter
 from typing import Any, Self
 
@@ -19,11 +20,17 @@ from credpart._checks import (
     check_integer,
     check_weights,
 )
-from credpart.focal import KINDS, BoolArray, cluster_similarity, focal_sets
+from credpart.focal import KINDS, BoolArray, check_focal_sets, cluster_similarity, focal_sets
 from credpart.intervals import PairwiseIntervals, cross_intervals, pairwise_intervals
 from credpart.masses import irqp, row_masses
 from credpart.mixture.em import DEFAULT_TOLERANCE
-from credpart.mixture.fit import CRITERIA, N_STARTS, fit_mixture
+from credpart.mixture.fit import (
+    CRITERIA,
+    N_STARTS,
+    REGULARIZATIONS,
+    fit_mixture,
+    model_names,
+)
 from credpart.mixture.selection import AUTO, Selection, check_models, select_mixture
 from credpart.partition import EvidentialPartition
 from credpart.replicates import bootstrap
@@ -31,7 +38,7 @@ from credpart.replicates.draws import RESAMPLING
 from credpart.replicates.fitting import seed_sequence
 
 SELECTIONS = ("each", "once")
-NEW_VALUES = 1 << 24  # posteriors of new objects, over all replicates, scored at a time
+NEW_VALUES = 1 << 22  # posteriors and bounds of the new objects that are worked on together
 
 logger = logging.getLogger("credpart")
 
@@ -245,18 +252,29 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         The replicates give the intervals between new and fitted objects, and one quadratic
         program an object gives its masses; the fitted objects' masses stay as they are.  Time
         grows linearly with the number of new objects.
+
+        Examples
+        --------
+        >>> from credpart import CalibratedClustering
+        >>> from credpart.datasets import load_butterfly
+        >>> butterfly = load_butterfly().X
+        >>> model = CalibratedClustering(2, model="EII", n_replicates=100, random_state=0)
+        >>> model.fit(butterfly[1:]).predict_masses(butterfly[:1]).shape
+        (1, 3)
         """
         check_is_fitted(self, "partition_")
         values = check_data(X).values
         validate_data(self, X, reset=False, skip_check_array=True)
+        B, (n, f) = len(self.replicates_), self.partition_.masses.shape
+        size = max(1, NEW_VALUES // (B * self.partition_.n_clusters + 2 * n))
         known = self.replicates_.posteriors(self._fit_X, n_jobs=self.n_jobs)
-        size = max(1, NEW_VALUES // (len(self.replicates_) * max(len(self._fit_X), 64)))
-        masses = [np.empty((0, len(self.partition_.focal_sets)))]
+        masses = np.empty((len(values), f))
         for first in range(0, len(values), size):
-            new = self.replicates_.posteriors(values[first : first + size], n_jobs=self.n_jobs)
+            rows = slice(first, first + size)
+            new = self.replicates_.posteriors(values[rows], n_jobs=self.n_jobs)
             bounds = cross_intervals(new, known, self.intervals_.level, n_jobs=self.n_jobs)
-            masses.append(row_masses(self.partition_, *bounds))
-        return np.concatenate(masses)
+            masses[rows] = row_masses(self.partition_, *bounds)
+        return masses
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Cluster of maximum plausibility of new objects."""
@@ -265,13 +283,14 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         """Refuse bad parameters before anything is computed."""
-        check_cluster_numbers(self.n_clusters, auto=AUTO)
+        numbers = check_cluster_numbers(self.n_clusters, auto=AUTO)
         check_choice("criterion", self.criterion, CRITERIA)
         check_choice("selection", self.selection, SELECTIONS)
         check_choice("resampling", self.resampling, RESAMPLING)
-        if isinstance(self.focal_sets, str):
-            check_choice("focal_sets", self.focal_sets, KINDS)
+        check_choice("regularization", self.regularization, REGULARIZATIONS)
         check_integer("overlap", self.overlap, at_least=1)
+        _check_model(self.model, self.n_features_in_)
+        _check_sets(self.focal_sets, self.omega, numbers)
         level = check_fraction("level", self.level)
         B = check_integer("n_replicates", self.n_replicates, at_least=1)
         needed = math.ceil(2.0 / (1.0 - level) * (1.0 - 1e-12))
@@ -334,6 +353,29 @@ class _Stage:
         seconds = self.model.timings_[self.name] = perf_counter() - self.began
         if self.model.verbose:
             logger.info("%s: %.2f s", self.name, seconds)
+
+
+def _check_model(model: Any, d: int) -> None:
+    if not isinstance(model, Iterable):
+        raise ValueError(f"`model` must be a name or several, got {model!r}.")
+    several = not isinstance(model, str)
+    choices = [*([] if several else ["auto"]), *model_names(d)]
+    for name in model if several else [model]:
+        check_choice("model", name, choices)
+
+
+def _check_sets(kind: Any, omega: Any, numbers: Sequence[int]) -> None:
+    """Refuse what `focal_sets` will refuse, as far as it is known before the fit."""
+    if not isinstance(omega, bool | np.bool_):
+        raise ValueError(f"`omega` must be True or False, got {omega!r}.")
+    c = max(numbers)
+    if isinstance(kind, str):
+        check_choice("focal_sets", kind, KINDS)
+    elif len(numbers) == 1:
+        kind = check_focal_sets(kind, n_clusters=c)
+    else:
+        return
+    focal_sets(c, kind, similarity=np.eye(c))
 
 
 def _start(posteriors: Array, focal: BoolArray) -> Array:
