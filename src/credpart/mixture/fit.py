@@ -75,6 +75,10 @@ class MixtureFit:
     status: Status
     names: list[str] | None
 
+    def __post_init__(self) -> None:
+        for array in (*self.internal, self.family.center, self.family.scale):
+            array.flags.writeable = False
+
     @property
     def n_clusters(self) -> int:
         """Number of components."""
@@ -84,7 +88,10 @@ class MixtureFit:
     @property
     def params(self) -> MixtureParams:
         """Parameters in the units of the data."""
-        return MixtureParams(*(field[0] for field in self.family.reveal(self.internal)))
+        params = MixtureParams(*(field[0] for field in self.family.reveal(self.internal)))
+        for array in params:
+            array.flags.writeable = False
+        return params
 
     def criterion(self, name: str) -> float:
         """The value of a criterion by its name: larger is better."""
