@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.em import Status, em
+from credpart.mixture.em import EMResult, Status, em
 from credpart.mixture.gaussian import NAMES, TABLE, Gaussian, GaussianParams
 
 Array = NDArray[np.float64]
@@ -85,24 +85,26 @@ def run(
             fields = zip(*(candidate.params for candidate in batch), strict=True)
             previous = GaussianParams(*(stack(field, k) for field in fields))
         result = em(family, features, weights[None], statistics, variant, previous, **limits)
+        flaws = find_flaws(family, result, n)
         for i, (cell, *_, is_first) in enumerate(batch):
             params = GaussianParams(*(field[i, : cell[0]] for field in result.params))
             end = float(result.loglik[i]), int(result.n_iter[i]), Status(result.status[i])
-            flaw = find_flaw(family, params, end[2], n)
             reached = result.statistics[i, : cell[0]]
-            outcomes.append(Outcome(cell, reached, params, *end, flaw, is_first))
+            outcomes.append(Outcome(cell, reached, params, *end, flaws.get(i, ""), is_first))
     return outcomes
 
 
-def find_flaw(family: Gaussian, params: GaussianParams, status: Status, n: float) -> str:
-    """Why the parameters of one mixture are no answer, or an empty string."""
-    if status == Status.DEGENERATE:
-        return "a component became singular"
-    spurious = np.flatnonzero(family.is_spurious(params, n))
-    if not len(spurious):
-        return ""
-    size, variance = n * params.proportions[spurious[0]], 1.0 / params.flatness[spurious[0]]
-    return f"a component is a spurious spike ({size:.1f} objects, relative variance {variance:.1g})"
+def find_flaws(family: Gaussian, result: EMResult, n: float) -> dict[int, str]:
+    """Why some mixtures of a batch are no answer."""
+    params = result.params
+    flaws = {}
+    for i, k in np.argwhere(family.is_spurious(params, n))[::-1]:  # the first component stays
+        size, variance = n * params.proportions[i, k], 1.0 / params.flatness[i, k]
+        what = f"{size:.1f} objects, relative variance {variance:.1g}"
+        flaws[int(i)] = f"a component is a spurious spike ({what})"
+    for i in np.flatnonzero(result.status == Status.DEGENERATE):
+        flaws[int(i)] = "a component became singular"
+    return flaws
 
 
 def best(outcomes: Iterable[Outcome], tol: float) -> dict[Cell, Outcome]:

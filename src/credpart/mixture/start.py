@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import cut_tree, linkage
+from scipy.cluster.hierarchy import linkage
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -144,8 +144,18 @@ def ward(Z: Array, numbers: Sequence[int]) -> dict[int, Labels]:
     """Ward's partitions into each of the ``numbers`` of clusters."""
     groups = small_groups(Z, MAX_GROUPS) if len(Z) > MAX_OBJECTS else np.arange(len(Z))
     centers = summarise(Z, groups).means if len(Z) > MAX_OBJECTS else Z
-    cuts = cut_tree(linkage(centers, "ward"), n_clusters=list(numbers))
-    return {c: cut[groups] for c, cut in zip(numbers, cuts.T, strict=True)}
+    labels, cuts = np.arange(len(centers)), {}
+    for left, pair in zip(range(len(centers), 0, -1), tree_pairs(centers), strict=True):
+        if left in numbers:
+            cuts[left] = np.unique(labels, return_inverse=True)[1][groups]
+        labels[np.isin(labels, pair)] = 2 * len(centers) - left  # the number of the new node
+    return {c: cuts[c] for c in numbers}
+
+
+def tree_pairs(Z: Array) -> NDArray[np.intp]:
+    """The nodes that Ward's method merges, step by step; nothing is merged in the last step."""
+    merges = linkage(Z, "ward")[:, :2].astype(np.intp)
+    return np.vstack([merges, [-1, -1]])
 
 
 def small_groups(Z: Array, m: int, seed: int = 0) -> Labels:
