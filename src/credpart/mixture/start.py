@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import pdist
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -154,7 +155,8 @@ def ward(Z: Array, numbers: Sequence[int]) -> dict[int, Labels]:
 
 def tree_pairs(Z: Array) -> NDArray[np.intp]:
     """The nodes that Ward's method merges, step by step; nothing is merged in the last step."""
-    merges = linkage(Z, "ward")[:, :2].astype(np.intp)
+    # not linkage(Z): it warns of data that look like a matrix of distances
+    merges = linkage(pdist(Z), "ward")[:, :2].astype(np.intp)
     return np.vstack([merges, [-1, -1]])
 
 

@@ -1,0 +1,191 @@
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import adjusted_rand_score
+
+from credpart.datasets import load, make_mixture3
+from credpart.mixture import start as start_module
+from credpart.mixture.start import (
+    FIXED,
+    agglomerate,
+    balance,
+    ellipsoidal,
+    ellipsoidal_cost,
+    merge,
+    scale,
+    small_groups,
+    sphere,
+    starting_partitions,
+    summarise,
+    ward,
+)
+
+from .reference import DATA, mclust
+
+N_STARTS = len(FIXED) + 2  # all fixed partitions, and k-means twice
+
+DIFFICULT = {
+    "cloud": lambda rng: rng.standard_normal((40, 3)),
+    "ties": lambda rng: rng.integers(0, 3, (60, 2)).astype(float),
+    "grid": lambda rng: np.stack(np.meshgrid(range(6), range(6)), axis=-1).reshape(-1, 2) + 0.0,
+    "line": lambda rng: np.arange(30.0)[:, None],
+    "duplicates": lambda rng: np.repeat(rng.standard_normal((12, 2)), 8, axis=0),
+    "outlier": lambda rng: np.vstack([rng.standard_normal((40, 2)), [[1e6, 0.0]]]),
+    "dependent": lambda rng: rng.standard_normal((40, 1)) * [1.0, 2.0, -1.0],
+    "constant": lambda rng: np.column_stack([rng.standard_normal(40), np.full(40, 7.0)]),
+    "wide": lambda rng: rng.standard_normal((12, 20)),
+}
+
+
+@pytest.mark.parametrize("kind", DIFFICULT)
+def test_every_start_has_all_its_clusters(kind):
+    X = DIFFICULT[kind](np.random.default_rng(0))
+    numbers = list(range(1, 9))
+    starts = starting_partitions(X, np.ones(len(X)), numbers, N_STARTS)
+    assert len(starts) == N_STARTS
+    for partitions in starts:
+        assert set(partitions) == set(numbers)
+        for c, labels in partitions.items():
+            assert_array_equal(np.unique(labels), np.arange(c))
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    n=st.integers(3, 25),
+    d=st.integers(1, 3),
+    levels=st.integers(2, 4),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_exactly_c_clusters_for_any_gridded_data(n, d, levels, seed):
+    X = np.random.default_rng(seed).integers(0, levels, (n, d)).astype(float)
+    distinct = len(np.unique(X, axis=0))
+    assume(distinct > 1)
+    numbers = list(range(1, distinct))
+    for partitions in starting_partitions(X, np.ones(n), numbers, len(FIXED)):
+        for c, labels in partitions.items():
+            assert_array_equal(np.unique(labels), np.arange(c))
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_agglomeration_is_that_of_mclust(data):
+    figures = mclust(data)
+    labels = ellipsoidal(load(DATA[data]).X.to_numpy(), [figures["n_clusters"]])
+    found = labels[figures["n_clusters"]]
+    assert adjusted_rand_score(figures["start_labels"], found) == 1.0
+
+
+def test_agglomeration_merges_the_cheapest_pair():
+    # the literal form: all pairs of groups, from the data, at every step
+    Z = balance(make_mixture3(25, random_state=0).X)
+    unit = (Z**2).mean()
+
+    def cost_of(members):
+        rows = Z[members]
+        W = (rows - rows.mean(axis=0)).T @ (rows - rows.mean(axis=0))
+        return ellipsoidal_cost(np.array([len(rows) + 0.0]), W[None], unit)[0]
+
+    groups = [[i] for i in range(25)]
+    while len(groups) > 4:
+        pairs = [(i, j) for j in range(len(groups)) for i in range(j)]
+        rises = [
+            cost_of(groups[i] + groups[j]) - cost_of(groups[i]) - cost_of(groups[j])
+            for i, j in pairs
+        ]
+        i, j = pairs[int(np.argmin(rises))]
+        groups[i] += groups.pop(j)
+    expected = np.empty(25, dtype=int)
+    for k, members in enumerate(groups):
+        expected[members] = k
+    cost = partial(ellipsoidal_cost, unit=unit)
+    found = agglomerate(summarise(Z, np.arange(25)), cost, [4])[4]
+    assert adjusted_rand_score(expected, found) == 1.0
+
+
+def test_partitions_are_nested():
+    X = make_mixture3(60, random_state=0).X
+    numbers = [2, 3, 5, 8, 60]
+    found = ellipsoidal(X, numbers)
+    for few, many in pairwise(numbers):
+        pairs = set(zip(found[many].tolist(), found[few].tolist(), strict=True))
+        assert len(pairs) == many
+
+
+def test_merged_groups_are_the_groups_of_the_union():
+    Z = np.random.default_rng(0).standard_normal((30, 3))
+    labels = np.arange(30) % 5
+    groups = summarise(Z, labels)
+    union = merge(groups, 1, np.array([3, 4]))
+    for row, other in enumerate((3, 4)):
+        rows = Z[(labels == 1) | (labels == other)]
+        assert union.sizes[row] == len(rows)
+        assert_allclose(union.means[row], rows.mean(axis=0))
+        assert_allclose(union.scatter[row], np.cov(rows.T, bias=True) * len(rows))
+
+
+def test_scales():
+    X = make_mixture3(100, random_state=0).X * [1.0, 1e5] + [3.0, -1e4]
+    assert_allclose(scale(X).mean(axis=0), 0.0, atol=1e-12)
+    assert_allclose(scale(X).std(axis=0), 1.0)
+    assert_allclose(np.cov(sphere(X).T, bias=True), np.eye(2), atol=1e-12)
+    # halfway between: the variance along an axis is a root of what it is for scaled data
+    spread = np.linalg.svd(scale(X), compute_uv=False)
+    assert_allclose(np.diag(balance(X).T @ balance(X)), spread)
+    line = np.column_stack([X, X.sum(axis=1)])
+    assert balance(line).shape == sphere(line).shape == (100, 2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_are_repeated_rows(seed):
+    X = make_mixture3(50, random_state=seed).X
+    weights = np.random.default_rng(seed).integers(0, 4, 50)
+    rows = np.repeat(np.arange(50), weights)
+    weighted = starting_partitions(X, weights.astype(float), [2, 4], N_STARTS)
+    repeated = starting_partitions(X[rows], np.ones(len(rows)), [2, 4], N_STARTS)
+    for one, other in zip(weighted, repeated, strict=True):
+        for c in (2, 4):
+            assert_array_equal(one[c][rows], other[c])
+
+
+def test_starts_are_deterministic():
+    X = make_mixture3(80, random_state=0).X
+    runs = [starting_partitions(X, np.ones(80), [3, 5], N_STARTS, seed=4) for _ in range(2)]
+    for one, other in zip(*runs, strict=True):
+        assert_array_equal(one[3], other[3])
+        assert_array_equal(one[5], other[5])
+
+
+def test_order_of_rows_is_no_matter():
+    X = make_mixture3(80, random_state=0).X
+    order = np.random.default_rng(0).permutation(80)
+    for one, other in zip(
+        starting_partitions(X, np.ones(80), [3], N_STARTS),
+        starting_partitions(X[order], np.ones(80), [3], N_STARTS),
+        strict=True,
+    ):
+        assert_array_equal(one[3][order], other[3])
+
+
+def test_ten_thousand_objects_start_from_small_groups():
+    # three clusters far apart: small groups are pure, and agglomeration finds the clusters
+    sample = make_mixture3(10_000, random_state=0)
+    X = sample.X + 20.0 * np.eye(3)[sample.y][:, :2]
+    for partitions in starting_partitions(X, np.ones(10_000), [3], 4):
+        assert adjusted_rand_score(sample.y, partitions[3]) == 1.0
+
+
+def test_small_groups(monkeypatch):
+    monkeypatch.setattr(start_module, "MAX_OBJECTS", 300)
+    Z = make_mixture3(500, random_state=0).X
+    assert_array_equal(small_groups(Z[:40], 50), np.arange(40))
+    for rows in (Z[:250], Z):  # by Ward, by k-means
+        groups = small_groups(rows, 50)
+        assert_array_equal(np.unique(groups), np.arange(groups.max() + 1))
+        assert 40 <= groups.max() + 1 <= 50
+        within = summarise(rows, groups).scatter.trace(axis1=1, axis2=2).sum()
+        assert within < 0.05 * ((rows - rows.mean(axis=0)) ** 2).sum()
+    assert set(ward(Z, [2, 3])) == {2, 3}
