@@ -227,7 +227,7 @@ def fit_mixture(
     max_iter: int = MAX_ITERATIONS,
     regularization: str = "fallback",
     n_starts: int = N_STARTS,
-    random_state: int = 0,
+    random_state: int | None = 0,
 ) -> MixtureFit:
     """Fit a mixture with a given model and number of clusters by EM.
 
@@ -258,8 +258,8 @@ def fit_mixture(
     n_starts : int
         Number of starting partitions: model-based agglomeration, Ward on scaled, raw and sphered
         data, then k-means from k-means++ seeds.
-    random_state : int
-        Seed of the k-means starts; the others are deterministic.
+    random_state : int or None
+        Seed of the k-means starts, None for 0; the others are deterministic.
 
     Returns
     -------
@@ -283,19 +283,19 @@ def fit_mixture(
         "max_iter": check_integer("max_iter", max_iter, at_least=1),
     }
     weights = check_weights("sample_weight", sample_weight, len(table.values))
-    refused = screen(table, [model], c, weights)
-    if model in refused:
-        raise ValueError(f"`model` {model!r} cannot be fitted: {refused[model]}.")
+    cell, seed = (c, model), check_seed(random_state)
+    refused = screen(table, [model], [c], weights)
+    if cell in refused:
+        raise ValueError(f"`model` {model!r} cannot be fitted: {refused[cell]}.")
 
     models = nested_in(model) if start is None else [model]
     family = Gaussian.of(table.values, models)
     features = family.features(table.values)
-    cell = (c, model)
     if start is not None:
         first = as_candidate(family, features, weights, start, cell)
     else:
         n_starts = check_integer("n_starts", n_starts, at_least=1)
-        starts = starting_partitions(table.values, weights, [c], n_starts, random_state)
+        starts = starting_partitions(table.values, weights, [c], n_starts, seed)
         first = as_candidate(family, features, weights, starts[0][c], cell)
     if regularization == "pooled":
         family = family.pooled(first.statistics)
@@ -317,6 +317,11 @@ def fit_mixture(
     fit = as_fit(family, outcome, table, weights, Status.REGULARISED if regularised else None)
     tell(fit, outcome, asked=regularization == "pooled")
     return fit
+
+
+def check_seed(random_state: int | None) -> int:
+    """A seed of k-means."""
+    return 0 if random_state is None else check_integer("random_state", random_state, at_least=0)
 
 
 def tell(fit: MixtureFit, outcome: Outcome, *, asked: bool) -> None:

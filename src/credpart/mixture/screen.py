@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from credpart._errors import DataWarning
 from credpart.mixture.gaussian import TABLE
 
 Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 OUTLYING = 1e3  # interquartile ranges from the median
 DEPENDENT = 1e-8  # part of a standardised column that the others leave unexplained
@@ -30,32 +32,36 @@ def _is_small(unexplained: Array, j: int) -> bool:
     return j >= len(unexplained) or bool(unexplained[j] < DEPENDENT)
 
 
-def screen(table: Table, models: Sequence[str], c: int, weights: Array) -> dict[str, str]:
-    """Why each model that the data cannot carry at c clusters is refused; warn of the rest."""
-    X = table.values[weights > 0.0]
+def screen(
+    table: Table, models: Sequence[str], numbers: Sequence[int], weights: Array
+) -> dict[tuple[int, str], str]:
+    """Why the data cannot carry a number of clusters and a model; warn of what else is odd."""
+    present = np.flatnonzero(weights > 0.0)
+    X = table.values[present]
     distinct = len(np.unique(X, axis=0))
-    n, d = X.shape
-    if distinct <= c:
+    (n, d), most = X.shape, max(numbers)
+    if distinct <= most:
         raise ValueError(
             f"`X` must have more distinct rows than clusters: {distinct} distinct rows of {n} "
-            f"(n = {n}) for n_clusters = {c}; at least {c + 1} are needed. Fit fewer clusters."
+            f"(n = {n}) for n_clusters = {most}; at least {most + 1} are needed. "
+            "Fit fewer clusters."
         )
     constant = [j for j in range(d) if np.ptp(X[:, j]) == 0.0]
     dependent = dependent_columns(X) if distinct > d else []
-    refused: dict[str, str] = {}
-    for model in models:
+    refused: dict[tuple[int, str], str] = {}
+    for c, model in product(numbers, models):
         structure = TABLE[model]
         spherical = structure.diagonal and structure.rotates
         if constant and not spherical:
-            refused[model] = f"{_named(table, constant)} constant"
+            refused[c, model] = f"{_named(table, constant)} constant"
         elif dependent and not structure.diagonal:
-            refused[model] = f"{_named(table, dependent)} a linear combination of other columns"
+            refused[c, model] = f"{_named(table, dependent)} a linear combination of other columns"
         elif not structure.diagonal and distinct < c + d:
-            refused[model] = (
+            refused[c, model] = (
                 f"{distinct} distinct rows cannot carry a full covariance of {d} columns "
                 f"with {c} clusters (at least {c + d}); the most general model that fits is 'VVI'"
             )
-    _warn(table, X, constant, dependent, distinct)
+    _warn(table, present, constant, dependent, distinct)
     return refused
 
 
@@ -64,9 +70,11 @@ def _named(table: Table, columns: list[int]) -> str:
     return f"{names} {'is' if len(columns) == 1 else 'are'}"
 
 
-def _warn(table: Table, X: Array, constant: list[int], dependent: list[int], distinct: int) -> None:
+def _warn(
+    table: Table, present: Rows, constant: list[int], dependent: list[int], distinct: int
+) -> None:
     """One warning for all that does not stop the fit."""
-    notes = []
+    X, notes = table.values[present], []
     if constant:
         notes.append(f"{_named(table, constant)} constant")
     if dependent:
@@ -79,8 +87,8 @@ def _warn(table: Table, X: Array, constant: list[int], dependent: list[int], dis
     if far.any():
         row, column = np.argwhere(far)[0]
         notes.append(
-            f"row {row} lies more than {OUTLYING:g} interquartile ranges from the median of "
-            f"{table.label(int(column))} ({far.any(axis=1).sum()} such row(s))"
+            f"row {present[row]} lies more than {OUTLYING:g} interquartile ranges from the median "
+            f"of {table.label(int(column))} ({far.any(axis=1).sum()} such row(s))"
         )
     if notes:
         warnings.warn("The data: " + "; ".join(notes) + ".", DataWarning, stacklevel=4)

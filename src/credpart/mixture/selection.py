@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from credpart.mixture.fit import (
     MixtureFit,
     Progress,
     as_fit,
+    check_seed,
     model_names,
     nested_in,
 )
@@ -104,7 +106,7 @@ def select_mixture(
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
     n_starts: int = N_STARTS,
-    random_state: int = 0,
+    random_state: int | None = 0,
     progress: Progress | None = None,
 ) -> Selection:
     """Fit mixtures for several numbers of clusters and models, and choose by a criterion.
@@ -159,21 +161,21 @@ def select_mixture(
         "max_iter": check_integer("max_iter", max_iter, at_least=1),
         "progress": progress,
     }
-    refused = screen(table, names, max(numbers), weights)
-    fitted = [name for name in names if name not in refused]
-    if not fitted:
+    seed = check_seed(random_state)
+    refused = screen(table, names, numbers, weights)
+    cells = [cell for cell in product(numbers, names) if cell not in refused]
+    if not cells:
         raise ValueError(f"None of the models can be fitted: {next(iter(refused.values()))}.")
 
+    fitted = [name for name in names if name in {model for _, model in cells}]
     family = Gaussian.of(table.values, fitted)
     with one_blas_thread():
-        starts = starting_partitions(table.values, weights, numbers, n_starts, random_state)
+        starts = starting_partitions(table.values, weights, numbers, n_starts, seed)
         features = family.features(table.values)
         # structures in between take part, so that no nested one is better
         closure = {nested: None for name in fitted for nested in nested_in(name)}
         found = search(family, features, weights, starts, list(closure), **limits)
-    cells = [(c, name) for c in numbers for name in fitted]
-    missing = {cell: found[cell].flaw for cell in cells if found[cell].flaw}
-    missing |= {(c, name): refused[name] for c in numbers for name in refused}
+    missing = refused | {cell: found[cell].flaw for cell in cells if found[cell].flaw}
     fits = {
         cell: as_fit(family, found[cell], table, weights) for cell in cells if cell not in missing
     }
@@ -189,8 +191,9 @@ def check_models(models: object, d: int) -> list[str]:
     """Distinct names of models, in the order of the table."""
     if isinstance(models, str) and models == "auto":
         return list(ONE_DIMENSION if d == 1 else STRUCTURES)
-    given = [models] if isinstance(models, str) else list(models)  # type: ignore[call-overload]
-    names = [check_choice("models", name, [*model_names(d), "auto"]) for name in given]
+    if isinstance(models, str) or not isinstance(models, Iterable):
+        return [check_choice("models", models, ["auto", *model_names(d)])]
+    names = [check_choice("models", name, model_names(d)) for name in models]
     if not names:
         raise ValueError("`models` must name at least one model, got none.")
     return list(dict.fromkeys(names))
