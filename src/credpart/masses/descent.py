@@ -14,7 +14,7 @@ from credpart._checks import Array
 from credpart.simplex_qp import rise, simplex_qp, violation
 
 OPTIMAL = 1e-10  # how closely every row meets its KKT conditions, relative to its coefficients
-BLOCK = 64  # rows solved together, at most
+BLOCK = 64  # rows solved together, at most, if all pairs count
 PARTS = 4  # blocks in a sweep, at least
 ENOUGH = 0.1  # share of the expected drop that a block must reach
 BLOCK_VALUES = 2**22  # numbers in the matrices Q_i of one block, at most
@@ -26,6 +26,10 @@ STEPS = np.linspace(0.0, 1.0, 65)
 
 class Target(Protocol):
     """The values that one form should take, for all pairs of objects or for some."""
+
+    @property
+    def block(self) -> int:
+        """How many rows are solved together, at most."""
 
     def row_problems(self, M: Array, gram: Array, rows: slice) -> tuple[Array, Array]:
         """``Q_i`` and ``u_i`` of Eq. (18) for a block of rows; ``gram`` is ``M' M``."""
@@ -45,6 +49,11 @@ class AllPairs(NamedTuple):
 
     form: Array  # B (f, f), symmetric
     values: Array  # T (n, n), symmetric; the diagonal is zero
+
+    @property
+    def block(self) -> int:
+        """See `Target`."""
+        return BLOCK
 
     def row_problems(self, M: Array, gram: Array, rows: slice) -> tuple[Array, Array]:
         """See `Target`.
@@ -133,7 +142,7 @@ def sweep(targets: Sequence[Target], start: Array) -> tuple[Array, float, float]
     """
     M, gram = start.copy(), start.T @ start
     drop, worst = 0.0, 0.0
-    blocks = blocks_of(len(M), _block_size(*M.shape))[::-1]
+    blocks = blocks_of(len(M), _block_size(targets, *M.shape))[::-1]
     while blocks:
         rows = blocks.pop()
         old = M[rows].copy()
@@ -204,5 +213,6 @@ def blocks_of(n: int, size: int) -> list[slice]:
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]
 
 
-def _block_size(n: int, f: int) -> int:
-    return max(1, min(BLOCK, n // PARTS, BLOCK_VALUES // f**2))
+def _block_size(targets: Sequence[Target], n: int, f: int) -> int:
+    most = min(target.block for target in targets)
+    return max(1, min(most, n // PARTS, BLOCK_VALUES // f**2))
