@@ -20,6 +20,7 @@ _HOME = {
     "CalibratedClustering": "credpart.clustering",
     "ECM": "credpart.ecm",
     "RECM": "credpart.ecm",
+    "EVCLUS": "credpart.evclus",
 }
 
 __all__ = sorted(_HOME)

@@ -108,3 +108,13 @@ def dissimilarities(X: Any, metric: str, *, at_least: int = 2) -> Dissimilaritie
     chosen = METRICS[metric]
     values = chosen.check(table.values)
     return Dissimilarities(values, chosen.between, chosen.matrix, table.index)
+
+
+def check_distinct(rows: Array, c: int) -> None:
+    """Refuse data with no more distinct objects than clusters."""
+    n, distinct = len(rows), len(np.unique(rows, axis=0))
+    if distinct <= c:
+        raise ValueError(
+            f"`X` must have more distinct rows than clusters: at least {c + 1} for n_clusters={c}, "
+            f"got {distinct} distinct of {n}. Lower `n_clusters`."
+        )

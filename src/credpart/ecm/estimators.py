@@ -9,9 +9,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from credpart._checks import Array, check_choice, check_data, check_positive
-from credpart.dissimilarities import METRICS, dissimilarities
+from credpart.dissimilarities import METRICS, check_distinct, dissimilarities
 from credpart.ecm.criterion import best_masses, mass_costs
-from credpart.ecm.search import Settings, check_distinct, drawn_starts, search
+from credpart.ecm.search import Settings, drawn_starts, search
 from credpart.ecm.spaces import Points, Relations
 from credpart.partition import EvidentialPartition
 

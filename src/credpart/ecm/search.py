@@ -117,16 +117,6 @@ def drawn_starts(space: Space, n: int, settings: Settings) -> list[Array]:
         return [draw(space, n, settings.n_clusters, rng) for _ in range(settings.n_trials)]
 
 
-def check_distinct(rows: Array, c: int) -> None:
-    """Refuse data with no more distinct objects than clusters."""
-    n, distinct = len(rows), len(np.unique(rows, axis=0))
-    if distinct <= c:
-        raise ValueError(
-            f"`X` must have more distinct rows than clusters: at least {c + 1} for n_clusters={c}, "
-            f"got {distinct} distinct of {n}. Lower `n_clusters`."
-        )
-
-
 def check_above(name: str, value: object, bound: float, *, or_equal: bool = False) -> float:
     """Return ``value`` as a finite float > ``bound``, or >= it."""
     good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

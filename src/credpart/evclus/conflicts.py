@@ -1,0 +1,74 @@
+"""Degrees of conflict that pairs of objects should have, from their dissimilarities [DSK16].
+
+References
+----------
+.. [DSK16] Denoeux, Sriboonchitta, Kanjanatarakul: Evidential clustering of large dissimilarity
+   data.  Knowledge-Based Systems 106, 2016.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from credpart._checks import Array
+from credpart.dissimilarities import Dissimilarities
+from credpart.evclus.sampling import SampledPairs, sample_partners
+from credpart.focal import BoolArray, disjoint_matrix
+from credpart.masses.descent import AllPairs, Target
+
+APART = 0.95  # the conflict that objects at the distance d0 should have
+
+
+class Conflicts(NamedTuple):
+    """What the conflicts should be, whatever the focal sets."""
+
+    of_form: Callable[[Array], Target]
+    total: float  # the sum over pairs of their squares, by which the stress is divided
+    d0: float
+
+    def target(self, focal: BoolArray) -> Target:
+        """Return what ``kappa_ij = m_i' C m_j`` should be; C is that of Eq. (12)."""
+        return self.of_form(disjoint_matrix(focal))
+
+
+def all_conflicts(given: Dissimilarities, quantile: float) -> Conflicts:
+    """Return the conflicts that all pairs should have."""
+    D = given.all()
+    d0 = scale(D[np.triu_indices(len(D), 1)], quantile)
+    values = wanted_conflict(D, d0)
+    return Conflicts(lambda C: AllPairs(C, values), 0.5 * float(np.vdot(values, values)), d0)
+
+
+def sampled_conflicts(
+    given: Dissimilarities, quantile: float, k: int, rng: np.random.Generator
+) -> Conflicts:
+    """Return the conflicts that the pairs of a sample should have."""
+    n = len(given.values)
+    partners = sample_partners(n, k, rng)
+    D = given.pairs(np.arange(n)[:, None], partners)
+    d0 = scale(D, quantile)
+    values = wanted_conflict(D, d0)
+    total = 0.5 * float(np.vdot(values, values))
+    return Conflicts(lambda C: SampledPairs(C, partners, values), total, d0)
+
+
+def wanted_conflict(D: Array, d0: float) -> Array:
+    """Return ``1 - exp(-gamma d^2)``, with gamma such that it is 0.95 at d0.
+
+    >>> wanted_conflict(np.array([0.0, 2.0]), 2.0).round(2)
+    array([0.  , 0.95])
+    """
+    conflicts: Array = -np.expm1(np.log(1.0 - APART) * (D / d0) ** 2)
+    return conflicts
+
+
+def scale(D: Array, quantile: float) -> float:
+    """Return d0, the dissimilarity at which two objects are hardly in one cluster."""
+    d0 = float(np.quantile(D, quantile))
+    if d0 <= 0.0:
+        raise ValueError(
+            f"`quantile` must be one at which the dissimilarities are positive, got {quantile:g}, "
+            "where they are 0. Raise it, or drop duplicate objects."
+        )
+    return d0
