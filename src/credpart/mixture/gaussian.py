@@ -172,7 +172,8 @@ class Gaussian:
         probability of the order of ``v^((N - d) / 2)``; so one such subset is expected.  Both
         are free of scale.
         """
-        logs = -np.log(np.maximum(params.flatness, ABSENT))  # an absent component has flatness 0
+        # 0 is an absent component, inf one without any width
+        logs = -np.log(np.clip(params.flatness, ABSENT, 1.0 / ABSENT))
         sizes = np.minimum(n * params.proportions, n)
         subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
         expected = subsets + 0.5 * np.maximum(sizes - len(self.center), 0.0) * logs

@@ -1,0 +1,221 @@
+import numpy as np
+import pytest
+
+from credpart import fit_mixture, select_mixture
+from credpart._errors import DegeneracyWarning, DegenerateMixtureError
+from credpart.datasets import load, make_mixture3
+from credpart.mixture.covariance import STRUCTURES
+from credpart.mixture.em import EMResult, Status
+from credpart.mixture.gaussian import Gaussian, GaussianParams
+from credpart.mixture.search import (
+    BATCH,
+    Candidate,
+    batches,
+    best,
+    exchanges,
+    find_flaws,
+    improves,
+    related,
+    run,
+    search,
+    stack,
+)
+from credpart.mixture.start import starting_partitions
+
+
+def searched(X, numbers, models, **options):
+    family = Gaussian.of(X, models)
+    weights = np.ones(len(X))
+    starts = starting_partitions(X, weights, numbers, 4)
+    options = {"tol": 1e-9, "max_iter": 2000, **options}
+    return family, search(family, family.features(X), weights, starts, models, **options)
+
+
+def candidates(X, cells, labels):
+    """Candidates from hard partitions, by number of clusters."""
+    family = Gaussian.of(X, list(STRUCTURES))
+    features = family.features(X)
+    made = []
+    for c, model in cells:
+        resp = (labels[c] == np.arange(c)[:, None]) + 0.0
+        made.append(Candidate((c, model), family.statistics(features, resp[None])[0]))
+    return family, features, made
+
+
+@pytest.fixture(scope="module")
+def cloud():
+    return make_mixture3(100, random_state=0).X
+
+
+@pytest.fixture(scope="module")
+def outcomes(cloud):
+    return searched(cloud, [1, 2, 4], list(STRUCTURES))[1]
+
+
+def spike(seed=2):
+    """A round cloud with four points near a line in it, and which they are."""
+    rng = np.random.default_rng(seed)
+    along = np.array([-0.6, -0.1, 0.3, 0.8])
+    cloud = rng.standard_normal((80, 2))
+    line = np.column_stack([along, 0.5 * along + 0.2 + 5e-3 * rng.standard_normal(4)])
+    return np.vstack([cloud, line]), np.repeat([0, 1], [80, 4])
+
+
+MAPS = {
+    "as it is": lambda X: X,
+    "other units": lambda X: X * 1e9,
+    "affine": lambda X: X @ np.array([[3.0, 1.0], [-40.0, 2.0]]) + 1000.0,
+}
+
+
+@pytest.mark.parametrize("change", MAPS)
+def test_spurious_spike_is_refused_for_a_lower_likelihood(change):
+    X, labels = spike()
+    X = MAPS[change](X)
+    with pytest.warns(DegeneracyWarning, match=r"In this fit a component is a spurious spike"):
+        refused = fit_mixture(X, 2, "VVV", start=labels)
+    kept = select_mixture(X, 2, ["VVV"]).best
+    assert refused.loglik > kept.loglik + 1.0
+    assert kept.status == Status.OK
+    assert not kept.family.is_spurious(kept.internal, len(X)).any()
+
+
+def test_flat_component_that_chance_does_not_explain_is_kept():
+    # thirty points on the line: nothing else explains them
+    rng = np.random.default_rng(0)
+    along = rng.uniform(-2, 2, 30)
+    line = np.column_stack([along, 0.5 * along + 5e-3 * rng.standard_normal(30)])
+    X = np.vstack([rng.standard_normal((80, 2)), line])
+    fit = fit_mixture(X, 2, "VVV")
+    assert fit.status == Status.OK
+    assert np.linalg.det(fit.params.covariances).min() < 1e-4
+    assert (fit.predict(X[80:]) == fit.predict(X[80:])[0]).mean() > 0.95
+
+
+def test_cells_side_by_side_are_cells_alone(cloud):
+    labels = starting_partitions(cloud, np.ones(100), [1, 2, 4], 1)[0]
+    cells = [(c, name) for c in (1, 2, 4) for name in STRUCTURES]
+    family, features, made = candidates(cloud, cells, labels)
+    together = run(family, features, np.ones(100), made, tol=1e-10, max_iter=3000)
+    found = {outcome.cell: outcome for outcome in together}
+    assert set(found) == set(cells)
+    for candidate in made[::5]:
+        alone = run(family, features, np.ones(100), [candidate], tol=1e-10, max_iter=3000)[0]
+        same = found[candidate.cell]
+        assert alone.loglik == pytest.approx(same.loglik, rel=1e-8)
+        assert alone.params.means.shape == same.params.means.shape == (candidate.cell[0], 2)
+
+
+def test_batches_depend_on_the_problem_only():
+    made = [Candidate((c, "VVV"), np.zeros((c, 6))) for c in (3, 1, 2) for _ in range(50)]
+    n = BATCH // 20
+    parts = list(batches(made, n))
+    assert sum(map(len, parts)) == 150
+    for part in parts:
+        assert len(part) == 1 or sum(candidate.cell[0] for candidate in part) * n <= BATCH
+    assert [candidate.cell[0] for part in parts for candidate in part] == sorted(
+        candidate.cell[0] for candidate in made
+    )
+
+
+def test_stack_pads_with_zeros():
+    stacked = stack([np.ones((1, 2)), np.full((3, 2), 2.0)], 4)
+    assert stacked.shape == (2, 4, 2)
+    assert stacked[0].tolist() == [[1, 1], [0, 0], [0, 0], [0, 0]]
+
+
+def test_no_nested_structure_is_better(outcomes):
+    for (c, name), outcome in outcomes.items():
+        for inner in STRUCTURES[name].nested:
+            nested = outcomes[c, inner].loglik
+            assert outcome.loglik >= nested - 1e-7 * abs(nested)
+
+
+def test_all_cells_are_found_and_converged(outcomes):
+    assert set(outcomes) == {(c, name) for c in (1, 2, 4) for name in STRUCTURES}
+    assert all(outcome.status == Status.OK for outcome in outcomes.values())
+    assert not any(outcome.flaw for outcome in outcomes.values())
+
+
+@pytest.mark.parametrize(
+    ("data", "cell"),
+    [
+        ("iris", (7, "VVE")),
+        ("iris", (8, "VVV")),
+        ("diabetes", (8, "VEE")),
+        ("diabetes", (9, "VEE")),
+    ],
+)
+def test_a_run_counts_by_where_it_ends(data, cell):
+    # After a few iterations one start leads here, on its way to a spike: the cell takes the best
+    # start that ends well, not what the other had before it went astray.
+    c, model = cell
+    fit = select_mixture(load(data).X, c, [model]).best
+    assert fit.status == Status.OK
+    again = fit_mixture(load(data).X, c, model, start=fit.posteriors(load(data).X))
+    assert again.loglik == pytest.approx(fit.loglik, rel=1e-7)
+
+
+def test_unflawed_outcome_is_better_than_any_flawed_one(outcomes):
+    good = outcomes[2, "VVV"]
+    flawed = good._replace(flaw="a spike", loglik=good.loglik + 100.0)
+    assert best([flawed, good], 1e-9)[2, "VVV"] is good
+    assert best([good, flawed], 1e-9)[2, "VVV"] is good
+    assert best([flawed], 1e-9)[2, "VVV"] is flawed
+    # of equals the first: rounding does not choose
+    twin = good._replace(loglik=good.loglik + 1e-9)
+    assert best([good, twin], 1e-9)[2, "VVV"] is good
+    assert improves(good._replace(loglik=good.loglik + 1e-3), good, 1e-9)
+
+
+def test_models_exchange_with_their_neighbours(outcomes):
+    made = list(exchanges(outcomes.values()))
+    pairs = {(candidate.cell[0], candidate.cell[1]) for candidate in made}
+    assert pairs == {(c, name) for c in (1, 2, 4) for name in STRUCTURES}
+    # both ways between a structure and those directly nested in it, for each number of clusters
+    assert len(made) == 3 * 2 * sum(len(STRUCTURES[name].nested) for name in STRUCTURES)
+    assert related("VVV", "EVV")
+    assert related("EVV", "VVV")
+    assert not related("VVV", "EII")
+    # a refused cell takes, and does not give
+    refused = outcomes[2, "EII"]._replace(flaw="a spike")
+    some = list(exchanges([refused, outcomes[2, "VII"]]))
+    assert [candidate.cell for candidate in some] == [(2, "EII")]
+
+
+def test_flaws_have_reasons(outcomes, cloud):
+    family = Gaussian.of(cloud, ["VVV"])
+    params = GaussianParams(
+        *(np.repeat(part[None], 3, axis=0) for part in outcomes[2, "VVV"].params)
+    )
+    params.flatness[1], params.proportions[1] = [1.0, 1e4], [0.96, 0.04]
+    status = np.array([Status.OK, Status.OK, Status.DEGENERATE])
+    result = EMResult(params, np.zeros((3, 2, 6)), np.zeros(3), np.ones(3, dtype=int), status)
+    assert find_flaws(family, result, 100.0) == {
+        1: "a component is a spurious spike (4.0 objects, relative variance 0.0001)",
+        2: "a component became singular",
+    }
+
+
+def test_no_cell_of_pairs_of_equal_rows():
+    # every component of VVV on two points is singular; equal volumes hold each other up
+    X = np.repeat(np.random.default_rng(0).standard_normal((4, 1)), 6, axis=0)
+    with (
+        pytest.raises(DegenerateMixtureError, match="No mixture of 3 components with model 'V'"),
+        pytest.warns(match="20 of 24 rows repeat another row"),
+    ):
+        fit_mixture(X, 3, "V", regularization="none")
+
+
+def test_progress_rises_to_one(cloud):
+    seen = []
+    searched(cloud, [2], ["EII", "VII"], progress=lambda *step: seen.append(step))
+    stages, shares = zip(*seen, strict=True)
+    assert set(stages) == {"select"}
+    assert list(shares) == sorted(shares)
+    assert 0.0 < shares[0] < shares[-1] == 1.0
+
+
+def test_limit_on_iterations_is_kept(cloud):
+    _, found = searched(cloud, [3], ["EII", "VVV"], max_iter=1)
+    assert {outcome.status for outcome in found.values()} == {Status.NOT_CONVERGED}
