@@ -1,0 +1,27 @@
+"""Pictures of fits, selections, replicates, intervals and partitions, with matplotlib.
+
+Every function draws on ``ax``, or on a new figure, and returns the Axes.  Values know nothing
+of their pictures.  Colours can be told apart by colour-blind people, and symbols or names say
+what they say once more.  What is left out of a picture, it says.
+"""
+
+from credpart.plot.bars import memberships
+from credpart.plot.curves import selection
+from credpart.plot.densities import density
+from credpart.plot.grid import scatter_matrix
+from credpart.plot.objects import classification, partition, uncertainty
+from credpart.plot.pairs import approximation, calibration, pair_histogram, relational
+
+__all__ = [
+    "approximation",
+    "calibration",
+    "classification",
+    "density",
+    "memberships",
+    "pair_histogram",
+    "partition",
+    "relational",
+    "scatter_matrix",
+    "selection",
+    "uncertainty",
+]

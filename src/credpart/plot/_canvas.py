@@ -1,0 +1,118 @@
+"""What all pictures share: an Axes to draw on, markers and clouds that stay legible, notes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike, NDArray
+
+from credpart._checks import Array
+from credpart.plot._palette import GREY, SYMBOLS, symbols
+
+MOST_MARKERS = 20_000  # more hide each other: then a sample or a density is drawn
+MOST_CLUSTERS_IN_LEGEND = 12  # more are named where they are
+RASTER = 2_000  # markers above which a vector file would be slow to open
+OPEN = ("+", "x")  # symbols that have no inside
+NOTE: dict[str, Any] = {"fontsize": "x-small", "color": GREY}
+
+
+def new_axes(ax: Axes | None, figsize: tuple[float, float] = (6.0, 4.5)) -> Axes:
+    """Return ``ax``, or the Axes of a new figure."""
+    if ax is not None:
+        return ax
+    return plt.subplots(figsize=figsize, layout="constrained")[1]
+
+
+def drawn_rows(n: int) -> NDArray[np.intp]:
+    """Return the objects that get a marker: all, or a fixed random sample of many."""
+    if n <= MOST_MARKERS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, MOST_MARKERS, replace=False))
+
+
+def marker_area(n: int) -> float:
+    """Return the area of a marker, in points: smaller if there are many."""
+    return float(np.clip(12_000.0 / n, 3.0, 30.0))
+
+
+def draw_objects(
+    ax: Axes, points: Array, colour: Array, symbol: NDArray[np.intp], area: ArrayLike | None = None
+) -> None:
+    """Draw objects (n, 2) with a colour (n, 3) and a code of a symbol (n,) each."""
+    n = len(points)
+    rows = drawn_rows(n)
+    area = np.broadcast_to(marker_area(n) if area is None else np.asarray(area), n)
+    which = symbols(symbol)
+    for code in np.unique(which[rows]):
+        chosen = rows[which[rows] == code]
+        draw_markers(ax, points[chosen], colour[chosen], SYMBOLS[code], area[chosen])
+    if len(rows) < n:
+        note(ax, f"{len(rows):,} of {n:,} objects drawn, at random")
+
+
+def draw_markers(
+    ax: Axes, points: Array, colour: ArrayLike, symbol: str, area: ArrayLike
+) -> PathCollection:
+    """Draw markers of one symbol."""
+    edge: dict[str, Any] = {"linewidths": 0.4, "edgecolors": "white"}
+    if symbol in OPEN:
+        edge = {"linewidths": 1.0}
+    raster = len(points) > RASTER
+    return ax.scatter(
+        points[:, 0], points[:, 1], s=area, c=colour, marker=symbol, rasterized=raster, **edge
+    )
+
+
+def draw_cloud(ax: Axes, x: Array, y: Array, unit: str = "pairs") -> None:
+    """Draw few pairs of values as dots, many as their density: all of them count."""
+    if len(x) <= MOST_MARKERS:
+        ax.plot(x, y, ".", color="#0072B2", markersize=3, alpha=0.5, rasterized=len(x) > RASTER)
+        return
+    extent = (0.0, 1.0, 0.0, 1.0)
+    cells = ax.hexbin(x, y, gridsize=60, bins="log", mincnt=1, cmap="cividis", extent=extent)
+    beside = ax.inset_axes((1.03, 0.0, 0.04, 1.0))  # as high as the picture, also if it is square
+    ax.figure.colorbar(cells, cax=beside, label=f"{unit} in a cell")
+
+
+def note(ax: Axes, text: str) -> None:
+    """Say above the picture what it does not show."""
+    ax.set_title(text, loc="right", **NOTE)
+
+
+def name_places(ax: Axes, names: Sequence[str], places: Array, size: Any = "small") -> None:
+    """Write names at places (m, 2), on a white ground."""
+    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
+    for name, (x, y) in zip(names, places, strict=True):
+        ax.text(x, y, name, fontsize=size, ha="center", va="center", bbox=box, clip_on=True)
+
+
+def marker_key(
+    label: str, symbol: str, colour: Any, size: float = 6.0, fillstyle: Any = "full"
+) -> Line2D:
+    """Return a legend entry for a marker."""
+    line = Line2D([], [], linestyle="", marker=symbol, color=colour, label=label)
+    line.set(markersize=size, fillstyle=fillstyle)
+    return line
+
+
+def object_names(index: Any, rows: ArrayLike) -> list[str]:
+    """Names of objects: those of their index, or their rows."""
+    return [str(row if index is None else index[row]) for row in np.asarray(rows)]
+
+
+def beside(ax: Axes, handles: Sequence[Any], title: str | None = None) -> None:
+    """Put a legend to the right of the picture, where it hides nothing."""
+    if handles:
+        ax.legend(
+            handles=handles,
+            title=title,
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.0),
+            frameon=False,
+            fontsize="small",
+            title_fontsize="small",
+        )

@@ -1,0 +1,54 @@
+"""Colours that colour-blind people can tell apart, and symbols that say the same once more."""
+
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_rgb
+from numpy.typing import NDArray
+
+from credpart._checks import Array
+from credpart.focal import BoolArray
+
+# Okabe and Ito (2008), without yellow, which is not seen on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+SYMBOLS = ("o", "^", "+", "s", "x", "D", "v", "*", "<", "P", ">", "p")
+LINES = ("-", "--", "-.", ":")
+HATCHES = ("////", "xxxx", "....", "\\\\\\\\", "||||", "++++", "----", "oo", "**")
+GREY = "#767676"
+GOLDEN = (5**0.5 - 1) / 2  # steps of it leave no two of their places close
+
+
+def colours(c: int) -> Array:
+    """Return c colours (c, 3): those of the list, or steps through a map if they do not do.
+
+    >>> colours(2).round(2)
+    array([[0.  , 0.45, 0.7 ],
+           [0.84, 0.37, 0.  ]])
+    """
+    if c <= len(COLOURS):
+        return np.array([to_rgb(colour) for colour in COLOURS[:c]])
+    return np.asarray(colormaps["cividis"](0.8 * (GOLDEN * np.arange(c) % 1.0)))[:, :3]
+
+
+def symbols(codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return which of `SYMBOLS` stands for each code; they repeat if there are more codes."""
+    return codes % len(SYMBOLS)
+
+
+def set_styles(focal: BoolArray) -> list[dict[str, Any]]:
+    """How sets of clusters are filled: one alone in its colour, others in their mean, hatched.
+
+    >>> [style["hatch"] for style in set_styles(np.array([[True, False], [True, True]]))]
+    [None, '////']
+    """
+    palette, hatches = colours(focal.shape[1]), cycle(HATCHES)
+    styles: list[dict[str, Any]] = []
+    for members in focal:
+        held = palette[members]
+        face = held.mean(axis=0) if len(held) else np.ones(3)
+        hatch = next(hatches) if len(held) != 1 else None
+        line = "white" if len(held) else GREY
+        styles.append({"facecolor": face, "edgecolor": line, "hatch": hatch})
+    return styles

@@ -1,0 +1,143 @@
+"""Clustered objects in a plane: what the pictures of objects start from and end with."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Ellipse
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import ConvexHull, QhullError
+
+from credpart._checks import Array, check_integer
+from credpart.focal import check_cluster_names
+from credpart.plot._canvas import (
+    MOST_CLUSTERS_IN_LEGEND,
+    beside,
+    draw_objects,
+    drawn_rows,
+    marker_area,
+    marker_key,
+    name_places,
+    new_axes,
+)
+from credpart.plot._palette import GREY, SYMBOLS, colours, symbols
+from credpart.plot._plane import Plane, check_view, class_codes, plane
+
+Features = Sequence[int | str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Objects with their places, clusters and perhaps true classes, on an Axes."""
+
+    ax: Axes
+    view: Plane
+    points: Array  # (n, 2)
+    labels: NDArray[np.intp]  # (n,) clusters
+    palette: Array  # (c, 3)
+    names: Sequence[str]  # of the clusters
+    classes: Sequence[str]  # names of the true classes, if any
+    codes: NDArray[np.intp]  # (n,) what symbols stand for: classes, or else clusters
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        labels: NDArray[np.intp],
+        names: Sequence[str] | int,
+        *,
+        features: Features,
+        classes: ArrayLike | None = None,
+        ax: Axes | None,
+    ) -> Self:
+        """Check the data and choose places, colours and symbols."""
+        table = check_view(X, len(labels))
+        view = plane(table, features)
+        if isinstance(names, int):
+            names = check_cluster_names(None, names)
+        known, codes = ([], labels) if classes is None else class_codes(classes, len(labels))
+        points, palette = view.project(table.values), colours(len(names))
+        return cls(new_axes(ax), view, points, labels, palette, names, known, codes)
+
+    def draw(self, area: ArrayLike | None = None) -> None:
+        """Draw the objects: clusters as colours, true classes (or clusters again) as symbols."""
+        draw_objects(self.ax, self.points, self.palette[self.labels], self.codes, area)
+
+    def ring(self, chosen: NDArray[np.bool_]) -> None:
+        """Draw a ring around those of the drawn objects that are chosen."""
+        rows = drawn_rows(len(self.points))
+        rows = rows[chosen[rows]]
+        self.ax.scatter(
+            self.points[rows, 0],
+            self.points[rows, 1],
+            s=3.5 * marker_area(len(self.points)),
+            facecolors="none",
+            edgecolors="black",
+            linewidths=float(np.clip(600.0 / len(self.points), 0.15, 0.6)),
+        )
+
+    def annotate(self, rows: Iterable[int], index: Any) -> None:
+        """Write the names of some objects beside them."""
+        n = len(self.points)
+        for row in rows:
+            i = check_integer("annotate", row, at_least=0)
+            if i >= n:
+                raise ValueError(f"`annotate` must hold rows in 0..{n - 1}, got {i}.")
+            name = str(i if index is None else index[i])
+            shift: dict[str, Any] = {"xytext": (4, 3), "textcoords": "offset points"}
+            self.ax.annotate(name, self.points[i], fontsize="small", **shift)
+
+    def finish(self, keys: Sequence[Any]) -> Axes:
+        """Label the axes, name clusters, classes and what ``keys`` stand for, return the Axes."""
+        few = len(self.names) <= MOST_CLUSTERS_IN_LEGEND
+        entries = self._cluster_keys() if few else []
+        entries += [
+            marker_key(f"class {name}", SYMBOLS[code], GREY)
+            for name, code in zip(self.classes, symbols(np.arange(len(self.classes))), strict=True)
+        ]
+        beside(self.ax, [*entries, *keys])
+        if not few:
+            present = np.unique(self.labels)
+            places = [np.median(self.points[self.labels == k], axis=0) for k in present]
+            name_places(self.ax, [self.names[k] for k in present], np.array(places), "x-small")
+        self.ax.set(xlabel=self.view.labels[0], ylabel=self.view.labels[1])
+        return self.ax
+
+    def _cluster_keys(self) -> list[Line2D]:
+        shown = symbols(np.arange(len(self.names)))
+        marks = ["s" if self.classes else SYMBOLS[code] for code in shown]
+        return [
+            marker_key(f"cluster {name}", mark, colour)
+            for name, mark, colour in zip(self.names, marks, self.palette, strict=True)
+        ]
+
+
+def hull(points: Array) -> Array:
+    """Return the corners (m, 2) of the convex hull, closed; of points on a line its two ends.
+
+    >>> hull(np.array([[0.0, 0.0], [2.0, 2.0], [1.0, 1.0]]))
+    array([[0., 0.],
+           [2., 2.]])
+    """
+    if len(points) < 3:
+        return points
+    try:
+        corners = points[ConvexHull(points).vertices]
+    except QhullError:  # all on a line
+        along = (points - points[0]) @ np.linalg.svd(points - points.mean(axis=0))[2][0]
+        return points[[along.argmin(), along.argmax()]]
+    return np.vstack([corners, corners[:1]])
+
+
+def ellipse(mean: Array, covariance: Array, radius: float, colour: Any) -> Ellipse:
+    """Return the ellipse of a Mahalanobis distance from the mean."""
+    variances, directions = np.linalg.eigh(covariance)
+    angle = np.degrees(np.arctan2(directions[1, 1], directions[0, 1]))
+    narrow, wide = 2.0 * radius * np.sqrt(variances)
+    return Ellipse(
+        (float(mean[0]), float(mean[1])), wide, narrow, angle=angle, fill=False,
+        edgecolor=colour, linewidth=1.5,
+    )  # fmt: skip

@@ -1,0 +1,97 @@
+"""The density of a mixture: a curve over one feature, contours over two."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from credpart._checks import Array, check_data
+from credpart.mixture.fit import MixtureFit
+from credpart.plot._canvas import beside, draw_objects, new_axes
+from credpart.plot._palette import COLOURS
+from credpart.plot._plane import check_view, feature_names, plane
+from credpart.plot._scene import Features
+
+GRID = 120  # points along an axis
+SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)  # of the objects, within the contours
+
+
+def density(fit: MixtureFit, X: Any, *, features: Features = None, ax: Axes | None = None) -> Axes:
+    """Draw the density of a mixture, in a plane as contours that hold given shares of objects.
+
+    Parameters
+    ----------
+    fit : MixtureFit
+        The mixture.  Of more features than two, the density is that of the mixture's projection.
+    X, features, ax
+        As in `partition`; one column is drawn as a curve over a histogram.
+
+    Examples
+    --------
+    >>> from credpart import fit_mixture, plot
+    >>> from credpart.datasets import make_mixture1
+    >>> first = make_mixture1(random_state=0).X[:, :1]
+    >>> ax = plot.density(fit_mixture(first, 2, "V"), first)
+    >>> ax.get_ylabel()
+    'density'
+    """
+    draw = _curve if check_data(X).values.shape[1] == 1 else _contours
+    return draw(fit, X, features, new_axes(ax))
+
+
+def _curve(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
+    table = check_data(X)
+    values = table.values[:, 0]
+    places = np.linspace(*_range(values), 4 * GRID)
+    ax.hist(values, bins="auto", density=True, color="#DDDDDD", label="objects")
+    ax.plot(places, np.exp(fit.log_density(places[:, None])), color="black", label="mixture")
+    proportions, means, covariances = fit.params
+    parts = normal_densities(places[:, None], means, covariances) * proportions
+    for k, part in enumerate(parts.T):
+        label = "components" if k == 0 else None
+        ax.plot(places, part, "--", color=COLOURS[0], linewidth=1.0, label=label)
+    ax.set(xlabel=feature_names(table)[0], ylabel="density")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def _contours(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
+    table = check_view(X)
+    view = plane(table, features)
+    points = view.project(table.values)
+    proportions, means, covariances = view.mixture(fit)
+    x, y = (np.linspace(*_range(side), GRID) for side in points.T)
+    places = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    heights = normal_densities(places, means, covariances) @ proportions
+    at_objects = normal_densities(points, means, covariances) @ proportions
+    levels = {float(np.quantile(at_objects, 1.0 - share)): share for share in SHARES}
+    grey = np.full((len(points), 3), 0.75)
+    draw_objects(ax, points, grey, np.zeros(len(points), dtype=np.intp))
+    shades = colormaps["cividis"](np.linspace(0.85, 0.0, len(levels)))
+    ax.contour(x, y, heights.reshape(GRID, GRID), sorted(levels), colors=shades)
+    keys = [
+        Line2D([], [], color=shade, label=f"{100 * levels[level]:.0f} % of objects")
+        for level, shade in zip(sorted(levels), shades, strict=True)
+    ]
+    beside(ax, keys, "within the contour:")
+    ax.set(xlabel=view.labels[0], ylabel=view.labels[1])
+    return ax
+
+
+def normal_densities(places: Array, means: Array, covariances: Array) -> Array:
+    """Return the densities (m, c) of c normal laws at places (m, d)."""
+    d = places.shape[1]
+    factors = np.linalg.cholesky(covariances)
+    residuals = places[:, None, :] - means
+    white = np.linalg.solve(factors, residuals[..., None])[..., 0]
+    log_det = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+    log_density = -0.5 * (white**2).sum(axis=2) - log_det - 0.5 * d * np.log(2.0 * np.pi)
+    return np.asarray(np.exp(log_density))
+
+
+def _range(values: Array) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    margin = 0.08 * (high - low) or 1.0
+    return low - margin, high + margin

@@ -1,0 +1,102 @@
+"""A picture for each pair of features."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.gridspec import GridSpec
+from numpy.typing import NDArray
+
+from credpart.plot._canvas import NOTE, new_axes
+from credpart.plot._plane import check_features, check_view, feature_names
+from credpart.plot._scene import Features
+
+PANEL = 1.9  # inches
+
+
+def scatter_matrix(
+    draw: Callable[..., Axes],
+    value: Any,
+    X: Any,
+    *,
+    features: Features = None,
+    ax: Axes | None = None,
+    **options: Any,
+) -> NDArray[Any]:
+    """Draw the same picture for each pair of features.
+
+    Parameters
+    ----------
+    draw : `partition`, `classification`, `uncertainty` or `density`
+        What to draw.
+    value : EvidentialPartition or MixtureFit
+        Its first argument.
+    X : array or DataFrame of shape (n, d)
+        The objects.
+    features : columns, optional
+        By name or number; all by default.
+    ax : Axes, optional
+        The space to divide; it becomes invisible.
+    **options
+        Further arguments of ``draw``, such as ``classes``.
+
+    Returns
+    -------
+    array of Axes, shape (m - 1, m - 1)
+        Features 1.. down and 0.. across, below the diagonal; None above it.
+
+    Examples
+    --------
+    >>> from credpart import fit_mixture, plot
+    >>> from credpart.datasets import load_iris
+    >>> iris = load_iris().X
+    >>> axes = plot.scatter_matrix(plot.classification, fit_mixture(iris, 3, "VEV"), iris)
+    >>> axes.shape, axes[0, 1] is None
+    ((3, 3), True)
+    """
+    names = feature_names(check_view(X))
+    chosen = check_features(range(len(names)) if features is None else features, names)
+    side = len(chosen) - 1
+    whole = new_axes(ax, (PANEL * side + 1.8, PANEL * side + 0.3))
+    cells = _divide(whole, side)
+    for row in range(side):
+        for column in range(row + 1):
+            pair = chosen[column], chosen[row + 1]
+            draw(value, X, features=pair, ax=cells[row, column], **options)
+            _move_texts(cells[row, column], whole)
+    return cells
+
+
+def _divide(whole: Axes, side: int) -> NDArray[Any]:
+    """Cells below the diagonal of the space of an Axes; those of a column or row share an axis."""
+    whole.set_axis_off()
+    figure: Any = whole.figure
+    place = whole.get_subplotspec()
+    if place is None:
+        left, bottom, right, top = whole.get_position().extents
+        place = GridSpec(1, 1, figure, left=left, bottom=bottom, right=right, top=top)[0]
+    spec = place.subgridspec(side, side)
+    cells = np.full((side, side), None, dtype=object)
+    for row in range(side):
+        for column in range(row + 1):
+            shared = {"sharex": cells[row - 1, column] if row > column else None}
+            shared["sharey"] = cells[row, 0]
+            cells[row, column] = figure.add_subplot(spec[row, column], **shared)
+    return cells
+
+
+def _move_texts(cell: Axes, whole: Axes) -> None:
+    """Say once for all cells what each of them says."""
+    legend = cell.get_legend()
+    if legend is not None:
+        names = [text.get_text() for text in legend.get_texts()]
+        handles = [handle for handle in legend.legend_handles if handle is not None]
+        title = legend.get_title().get_text()
+        place: dict[str, Any] = {"loc": "upper right", "frameon": False}
+        whole.legend(handles, names, title=title, fontsize="small", title_fontsize="small", **place)
+        legend.remove()
+    whole.set_title(cell.get_title("right"), loc="right", **NOTE)
+    cell.set_title("", loc="right")
+    cell.label_outer()
+    cell.tick_params(labelsize="x-small")

@@ -1,0 +1,165 @@
+"""Objects in a plane: the partition with its approximations, and mclust's pictures of a fit.
+
+All take a value, the data and ``features``: two columns, by name or number, or None for the
+only two, or for the first two principal components (of the scaled features) of more.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
+
+from credpart._checks import check_data, check_positive
+from credpart.focal import check_cluster_names
+from credpart.mixture.fit import MixtureFit
+from credpart.partition import EvidentialPartition
+from credpart.plot._canvas import marker_area, marker_key
+from credpart.plot._palette import GREY
+from credpart.plot._scene import Features, Scene, ellipse, hull
+
+LARGEST_MARKER = 240.0  # area in points at complete uncertainty
+
+
+def partition(
+    partition: EvidentialPartition,
+    X: Any,
+    *,
+    features: Features = None,
+    classes: ArrayLike | None = None,
+    rule: str = "mass",
+    annotate: Iterable[int] = (),
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a partition: lower and upper approximations of its clusters as convex hulls.
+
+    Parameters
+    ----------
+    partition : EvidentialPartition
+        The partition.
+    X : array or DataFrame of shape (n, d)
+        The objects.
+    features : two columns, optional
+        By name or number; None takes the only two, or the first two principal components.
+    classes : array of shape (n,), optional
+        True classes, drawn as symbols; colours are the clusters of maximum plausibility.
+        Without them symbols say the clusters once more.
+    rule : {"mass", "dominance"}
+        As in `EvidentialPartition.lower_approximation`.
+    annotate : iterable of int
+        Rows of objects whose names are written beside them.
+    ax : Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+        With hulls, solid around the lower and broken around the upper approximations of all
+        objects; objects that may be in several clusters have a ring.  Of more than 20 000
+        objects a random sample is drawn, and a note says so.
+
+    Examples
+    --------
+    >>> from credpart import EvidentialPartition, plot
+    >>> X = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4], [2, 2]]
+    >>> rough = EvidentialPartition.from_rough([[1, 0]] * 3 + [[0, 1]] * 2 + [[1, 1]])
+    >>> ax = plot.partition(rough, X)
+    >>> ax.get_xlabel()
+    'feature 0'
+    """
+    names = check_cluster_names(partition.cluster_names, partition.n_clusters)
+    lower, upper = partition.lower_approximation(rule), partition.upper_approximation(rule)
+    scene = Scene.of(X, partition.labels, names, features=features, classes=classes, ax=ax)
+    scene.draw()
+    for k, colour in enumerate(scene.palette):
+        for members, line in ((upper[:, k], "--"), (lower[:, k], "-")):
+            scene.ax.plot(*hull(scene.points[members]).T, line, color=colour, linewidth=1.2)
+    keys = [
+        Line2D([], [], color=GREY, linestyle="-", label="lower approximation"),
+        Line2D([], [], color=GREY, linestyle="--", label="upper approximation"),
+    ]
+    between = upper.sum(axis=1) > 1
+    if between.any():
+        scene.ring(between)
+        keys.append(marker_key("between clusters", "o", "black", fillstyle="none"))
+    scene.annotate(annotate, partition.index)
+    return scene.finish(keys)
+
+
+def classification(
+    fit: MixtureFit,
+    X: Any,
+    *,
+    features: Features = None,
+    classes: ArrayLike | None = None,
+    radius: float = 1.0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the most probable component of each object, with centres and covariance ellipses.
+
+    Parameters
+    ----------
+    fit : MixtureFit
+        The mixture.
+    X, features, classes, ax
+        As in `partition`.
+    radius : float
+        Mahalanobis distance of the ellipses from their centres; 1 as in mclust.
+
+    Examples
+    --------
+    >>> from credpart import fit_mixture, plot
+    >>> from credpart.datasets import load_iris
+    >>> iris = load_iris().X
+    >>> ax = plot.classification(fit_mixture(iris, 3, "VEV"), iris)
+    >>> ax.get_xlabel()
+    'principal component 1 (73 %)'
+    """
+    radius = check_positive("radius", radius)
+    labels = fit.predict(X)
+    scene = Scene.of(X, labels, fit.n_clusters, features=features, classes=classes, ax=ax)
+    scene.draw()
+    _, means, covariances = scene.view.mixture(fit)
+    for mean, covariance, colour in zip(means, covariances, scene.palette, strict=True):
+        scene.ax.add_patch(ellipse(mean, covariance, radius, colour))
+    scene.ax.plot(*means.T, "k*", markersize=8, markeredgecolor="white", markeredgewidth=0.5)
+    return scene.finish([marker_key("centre", "*", "black")])
+
+
+def uncertainty(
+    fit: MixtureFit, X: Any, *, features: Features = None, ax: Axes | None = None
+) -> Axes:
+    """Draw objects the larger, the less probable their most probable component is.
+
+    Parameters
+    ----------
+    fit : MixtureFit
+        The mixture.
+    X, features, ax
+        As in `partition`.
+
+    Examples
+    --------
+    >>> from credpart import fit_mixture, plot
+    >>> from credpart.datasets import load_iris
+    >>> iris = load_iris().X
+    >>> ax = plot.uncertainty(fit_mixture(iris, 3, "VEV"), iris, features=[2, 3])
+    >>> ax.get_ylabel()
+    'petal_width'
+    """
+    values = check_data(X).values
+    posteriors = fit.posteriors(values)
+    order = np.argsort(-posteriors.max(axis=1), kind="stable")  # the uncertain ones on top
+    doubt = 1.0 - posteriors.max(axis=1)[order]
+    sorted_X = X.iloc[order] if hasattr(X, "iloc") else values[order]
+    labels = posteriors.argmax(axis=1)[order]
+    scene = Scene.of(sorted_X, labels, fit.n_clusters, features=features, ax=ax)
+    smallest = marker_area(len(values)) / 4.0
+    scene.draw(smallest + LARGEST_MARKER * doubt)
+    keys = [
+        marker_key(f"uncertainty {value:g}", "o", GREY, np.sqrt(smallest + LARGEST_MARKER * value))
+        for value in (0.0, 0.25, 0.5)
+    ]
+    return scene.finish(keys)

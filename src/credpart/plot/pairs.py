@@ -1,0 +1,325 @@
+"""Pairs of objects: the probability that two are in the same cluster, and its bounds."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import squareform
+
+from credpart._checks import Array, check_choice, check_data, check_integer
+from credpart.focal import check_cluster_names
+from credpart.intervals import PairwiseIntervals
+from credpart.partition import EvidentialPartition, Relational
+from credpart.plot._canvas import draw_cloud, new_axes, note, object_names
+from credpart.plot._palette import COLOURS, GREY
+
+BINS = 40
+MOST_OBJECTS = 1000  # in a matrix of pairs, whose cells would else be smaller than a pixel
+MOST_NAMES = 30  # objects that are named along a matrix
+ROUNDING = 1e-9  # by which a bound may miss the truth and still hold
+
+
+class HasPosteriors(Protocol):
+    """What knows the posteriors of any objects in B replicates, such as `Replicates`."""
+
+    def posteriors(self, X: Any) -> Array:
+        """Posterior probabilities, shape (B, n, c)."""
+
+
+class Line(NamedTuple):
+    """A value to mark in a histogram."""
+
+    place: float
+    label: str
+    style: str
+    colour: str
+
+
+class Bound(NamedTuple):
+    """A side of the intervals, and how the partition approximates it."""
+
+    name: str
+    letters: str
+    interval: Callable[[PairwiseIntervals], Array]
+    approximation: Callable[[EvidentialPartition], Array]
+    holds: Callable[[Array, Array], NDArray[np.bool_]]  # (approximation, truth)
+    sign: str
+
+
+BOUNDS: Mapping[str, Bound] = {
+    "lower": Bound(
+        "belief $Bel_{ij}$",
+        "lower bound $P_{ij}^l$",
+        lambda intervals: intervals.lower,
+        lambda partition: partition.pairwise_condensed()[0],
+        lambda belief, truth: belief <= truth + ROUNDING,
+        "Bel ≤ P",
+    ),
+    "upper": Bound(
+        "plausibility $Pl_{ij}$",
+        "upper bound $P_{ij}^u$",
+        lambda intervals: intervals.upper,
+        lambda partition: partition.pairwise_condensed()[1],
+        lambda plausibility, truth: plausibility >= truth - ROUNDING,
+        "Pl ≥ P",
+    ),
+}
+
+MATRICES: Mapping[str, tuple[str, Callable[[Relational], Array]]] = {
+    "same": ("$m_{ij}(\\{s_{ij}\\})$", lambda masses: masses.same),
+    "apart": ("$m_{ij}(\\{\\neg s_{ij}\\})$", lambda masses: masses.apart),
+    "unknown": ("$m_{ij}(\\Theta_{ij})$", lambda masses: masses.unknown),
+    "plausibility": ("$Pl_{ij}(\\{s_{ij}\\})$", lambda masses: masses.same + masses.unknown),
+}
+
+
+def pair_histogram(
+    replicates: HasPosteriors,
+    X: Any,
+    pair: tuple[int, int],
+    *,
+    intervals: PairwiseIntervals | None = None,
+    partition: EvidentialPartition | None = None,
+    truth: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the replicates of the probability that two objects are in the same cluster.
+
+    Parameters
+    ----------
+    replicates : Replicates
+        The refitted mixtures.
+    X : array or DataFrame of shape (n, d)
+        The objects.
+    pair : (int, int)
+        Rows of two objects.
+    intervals : PairwiseIntervals, optional
+        Its bounds are drawn as broken lines.
+    partition : EvidentialPartition, optional
+        Belief and plausibility are drawn as dash-dotted lines.
+    truth : float, optional
+        The true probability, drawn as a solid line.
+    ax : Axes, optional
+        Where to draw.
+
+    Examples
+    --------
+    >>> from credpart import bootstrap, fit_mixture, plot
+    >>> from credpart.datasets import make_example3
+    >>> sample = make_example3(random_state=0)
+    >>> replicates = bootstrap(sample.X, fit_mixture(sample.X, 3, "EII"), 50, random_state=0)
+    >>> ax = plot.pair_histogram(replicates, sample.X, (0, 1), truth=sample.pairwise[0])
+    >>> ax.get_title()
+    'objects 0 and 1'
+    """
+    values = check_data(X).values
+    i, j = check_pair(pair, len(values))
+    left, right = np.moveaxis(replicates.posteriors(values[[i, j]]), 1, 0)
+    P = (left * right).sum(axis=1)  # Eq. (4)
+    lines = [*_lines(i, j, intervals, partition, truth)]
+    marked = [*P, *(line.place for line in lines)]
+    ax = new_axes(ax)
+    ax.hist(P, bins=BINS, range=(min(marked), max(marked)), color="#CCCCCC")
+    for line in lines:
+        ax.axvline(line.place, linestyle=line.style, color=line.colour, label=line.label)
+    handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))  # a label once
+    if handles:
+        ax.legend(handles.values(), handles.keys(), frameon=False, fontsize="small")
+    names = object_names(None if partition is None else partition.index, [i, j])
+    ax.set(xlabel="$P_{ij}$", ylabel="replicates", title=f"objects {names[0]} and {names[1]}")
+    return ax
+
+
+def approximation(
+    partition: EvidentialPartition,
+    intervals: PairwiseIntervals,
+    bound: str = "lower",
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw pairwise belief against lower bounds, or plausibility against upper ones.
+
+    Parameters
+    ----------
+    partition : EvidentialPartition
+        The partition.
+    intervals : PairwiseIntervals
+        What it approximates.
+    bound : {"lower", "upper"}
+        Belief and lower bounds, or plausibility and upper bounds.
+    ax : Axes, optional
+        Where to draw; more than 20 000 pairs are drawn as a density.
+
+    Examples
+    --------
+    >>> from credpart import PairwiseIntervals, focal_sets, irqp, plot
+    >>> intervals = PairwiseIntervals([0.9, 0.0, 0.1], [1.0, 0.1, 0.2], level=0.9)
+    >>> ax = plot.approximation(irqp(intervals, focal_sets(2)).partition, intervals, "upper")
+    >>> ax.get_ylabel()
+    'plausibility $Pl_{ij}$'
+    """
+    side = BOUNDS[check_choice("bound", bound, BOUNDS)]
+    if partition.n_objects != intervals.n_objects:
+        raise ValueError(
+            f"`intervals` must be of the partition's {partition.n_objects} objects, "
+            f"got {intervals.n_objects}."
+        )
+    x, y = side.interval(intervals), side.approximation(partition)
+    ax = _square(ax)
+    draw_cloud(ax, x, y)
+    note(ax, f"root mean square distance {np.sqrt(np.mean((x - y) ** 2)):.3f}")
+    ax.set(xlabel=f"{side.letters} ({100 * intervals.level:g} %)", ylabel=side.name)
+    return ax
+
+
+def calibration(
+    partition: EvidentialPartition,
+    truth: ArrayLike,
+    bound: str = "lower",
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw pairwise belief or plausibility against the true probabilities.
+
+    Parameters
+    ----------
+    partition : EvidentialPartition
+        The partition.
+    truth : array, condensed (i < j, row by row) or of shape (n, n)
+        True probabilities that two objects are in the same cluster.
+    bound : {"lower", "upper"}
+        Belief, which should lie below the diagonal, or plausibility, which should lie above.
+    ax : Axes, optional
+        Where to draw; more than 20 000 pairs are drawn as a density.
+
+    Examples
+    --------
+    >>> from credpart import EvidentialPartition, plot
+    >>> ax = plot.calibration(EvidentialPartition.from_hard([0, 0, 1]), [0.9, 0.2, 0.1])
+    >>> ax.get_title("right")
+    'Bel ≤ P for 66.7 % of pairs'
+    """
+    side = BOUNDS[check_choice("bound", bound, BOUNDS)]
+    y, n = side.approximation(partition), partition.n_objects
+    x = np.asarray(truth, dtype=np.float64)
+    if x.shape not in (y.shape, (n, n)):
+        raise ValueError(f"`truth` must have shape {y.shape} or {(n, n)}, got {x.shape}.")
+    if x.ndim == 2:
+        x = squareform(x, checks=False)
+    ax = _square(ax)
+    draw_cloud(ax, x, y)
+    note(ax, f"{side.sign} for {100 * side.holds(y, x).mean():.1f} % of pairs")
+    ax.set(xlabel="true probability $P_{ij}$", ylabel=side.name)
+    return ax
+
+
+def relational(
+    partition: EvidentialPartition, mass: str = "same", *, ax: Axes | None = None
+) -> Axes:
+    """Draw a matrix of the relational representation, Eq. (2), with clusters side by side.
+
+    Parameters
+    ----------
+    partition : EvidentialPartition
+        The partition.
+    mass : {"same", "apart", "unknown", "plausibility"}
+        Mass of "in the same cluster", of its negation, of both together, or the plausibility
+        of "in the same cluster".
+    ax : Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+        Up to 30 objects stand in their order, with their names; more are sorted by cluster.  Of
+        more than 1000 objects a random sample is drawn, and a note says so.
+
+    Examples
+    --------
+    >>> from credpart import EvidentialPartition, plot
+    >>> ax = plot.relational(EvidentialPartition.from_hard([0, 1, 0]), "apart")
+    >>> ax.images[0].get_array().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    """
+    title, read = MATRICES[check_choice("mass", mass, MATRICES)]
+    n = partition.n_objects
+    rows = np.arange(n)
+    if n > MOST_OBJECTS:
+        rows = np.sort(np.random.default_rng(0).choice(n, MOST_OBJECTS, replace=False))
+    if n > MOST_NAMES:
+        rows = rows[np.argsort(partition.labels[rows], kind="stable")]
+    ax = new_axes(ax, (5.0, 4.2))
+    masses = EvidentialPartition(partition.masses[rows], partition.focal_sets).relational()
+    image = ax.imshow(read(masses), cmap="Greys", vmin=0.0, vmax=1.0, interpolation="nearest")
+    ax.figure.colorbar(image, ax=ax, label=title)
+    if n > MOST_NAMES:
+        _mark_clusters(ax, partition, rows)
+    else:
+        names = object_names(partition.index, rows)
+        ax.set_xticks(rows, names, fontsize="x-small", rotation=90)
+        ax.set_yticks(rows, names, fontsize="x-small")
+        ax.set(xlabel="object", ylabel="object")
+    if len(rows) < n:
+        note(ax, f"{len(rows):,} of {n:,} objects drawn, at random")
+    return ax
+
+
+def _lines(
+    i: int,
+    j: int,
+    intervals: PairwiseIntervals | None,
+    partition: EvidentialPartition | None,
+    truth: float | None,
+) -> Iterator[Line]:
+    if intervals is not None:
+        row = condensed_row(i, j, intervals.n_objects)
+        for bound in (intervals.lower, intervals.upper):
+            yield Line(bound[row], f"{100 * intervals.level:g} % interval", "--", "black")
+    if partition is not None:
+        two = EvidentialPartition(partition.masses[[i, j]], partition.focal_sets)
+        for degree in two.pairwise_condensed():
+            yield Line(degree[0], "[Bel, Pl]", "-.", COLOURS[0])
+    if truth is not None:
+        yield Line(truth, "true probability", "-", COLOURS[1])
+
+
+def condensed_row(i: int, j: int, n: int) -> int:
+    """Return where the pair i < j stands among all pairs, row by row.
+
+    >>> [condensed_row(i, j, 3) for i, j in [(0, 1), (0, 2), (1, 2)]]
+    [0, 1, 2]
+    """
+    return i * n - i * (i + 1) // 2 + j - i - 1
+
+
+def check_pair(pair: tuple[int, int], n: int) -> tuple[int, int]:
+    """Return the rows of two objects, the lower one first."""
+    rows = sorted({check_integer("pair", row, at_least=0) for row in pair})
+    if len(rows) != 2 or rows[1] >= n:
+        raise ValueError(f"`pair` must be two rows in 0..{n - 1}, got {pair!r}.")
+    return rows[0], rows[1]
+
+
+def _square(ax: Axes | None) -> Axes:
+    """An Axes for probabilities against probabilities, with the diagonal."""
+    ax = new_axes(ax, (5.0, 4.5))
+    ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    return ax
+
+
+def _mark_clusters(ax: Axes, partition: EvidentialPartition, rows: NDArray[np.intp]) -> None:
+    """Name the clusters along a matrix whose objects are sorted by them."""
+    labels = partition.labels[rows]
+    present, starts, counts = np.unique(labels, return_index=True, return_counts=True)
+    names = check_cluster_names(partition.cluster_names, partition.n_clusters)
+    for start in starts[1:]:
+        ax.axhline(start - 0.5, color=COLOURS[1], linewidth=10.0 / max(20, len(starts)))
+        ax.axvline(start - 0.5, color=COLOURS[1], linewidth=10.0 / max(20, len(starts)))
+    every = slice(None, None, 1 + len(present) // MOST_NAMES)
+    middles, shown = starts + counts / 2 - 0.5, [names[k] for k in present]
+    ax.set_xticks(middles[every], shown[every], fontsize="x-small", rotation=90)
+    ax.set_yticks(middles[every], shown[every], fontsize="x-small")
+    ax.set(xlabel="objects by cluster", ylabel="objects by cluster")

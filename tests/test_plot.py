@@ -1,0 +1,406 @@
+"""Pictures: what stands in them is what the values say.  Nothing is compared pixel by pixel."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from scipy.spatial import ConvexHull
+from scipy.spatial.distance import squareform
+from scipy.stats import multivariate_normal
+
+from credpart import (
+    EvidentialPartition,
+    PairwiseIntervals,
+    bootstrap,
+    fit_mixture,
+    focal_sets,
+    irqp,
+    pairwise_intervals,
+    plot,
+    select_mixture,
+)
+from credpart.datasets import load_iris, make_mixture2
+from credpart.plot._canvas import MOST_MARKERS
+from credpart.plot._palette import colours
+from credpart.plot._scene import hull
+from credpart.plot.curves import spread
+from credpart.plot.densities import normal_densities
+from credpart.plot.pairs import condensed_row
+
+IRIS = load_iris()
+SAMPLE = make_mixture2(60, random_state=0)
+ROUGH = EvidentialPartition.from_rough(
+    [[1, 0]] * 3 + [[0, 1]] * 3 + [[1, 1]], cluster_names=["a", "b"], index=list("tuvwxyz")
+)
+PLACES = np.array([[0, 0], [2, 0], [0, 2], [5, 5], [7, 5], [5, 7], [3, 3]], dtype=float)
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Stages of the pipeline on a small sample."""
+    fit = fit_mixture(SAMPLE.X, 3, "EEE")
+    replicates = bootstrap(SAMPLE.X, fit, 40, random_state=0)
+    intervals = pairwise_intervals(replicates.posteriors(SAMPLE.X), level=0.9)
+    return fit, replicates, intervals, irqp(intervals, focal_sets(3)).partition
+
+
+@pytest.fixture(scope="module")
+def iris_fit():
+    return fit_mixture(IRIS.X, 3, "VEV")
+
+
+def drawn(ax):
+    """Places of all markers, with their colours."""
+    places = [c.get_offsets() for c in ax.collections if len(c.get_facecolor())]
+    faces = [
+        np.broadcast_to(c.get_facecolor()[:, :3], (len(c.get_offsets()), 3))
+        for c in ax.collections
+        if len(c.get_facecolor())
+    ]
+    return np.vstack(places), np.vstack(faces)
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def lines(ax, style):
+    return [line.get_xydata() for line in ax.lines if line.get_linestyle() == style]
+
+
+def polygon(points):
+    return {tuple(point) for point in points}
+
+
+def test_partition_draws_every_object_in_the_colour_of_its_cluster():
+    places, faces = drawn(plot.partition(ROUGH, PLACES))
+    order = np.lexsort(places.T), np.lexsort(PLACES.T)
+    np.testing.assert_array_equal(places[order[0]], PLACES[order[1]])
+    np.testing.assert_allclose(faces[order[0]], colours(2)[ROUGH.labels[order[1]]])
+
+
+def test_partition_draws_hulls_of_both_approximations():
+    ax = plot.partition(ROUGH, PLACES)
+    assert [polygon(line) for line in lines(ax, "-")] == [polygon(PLACES[:3]), polygon(PLACES[3:6])]
+    # The point between clusters is a corner of neither triangle's hull but its own side's.
+    for line, members in zip(lines(ax, "--"), ([0, 1, 2, 6], [3, 4, 5, 6]), strict=True):
+        corners = PLACES[members][ConvexHull(PLACES[members]).vertices]
+        assert polygon(line) == polygon(corners)
+    rings = [c for c in ax.collections if not len(c.get_facecolor())]
+    np.testing.assert_array_equal(rings[0].get_offsets(), PLACES[[6]])
+
+
+def test_partition_says_what_is_what():
+    classes = ["p", "p", "p", "q", "q", "q", "p"]
+    ax = plot.partition(ROUGH, PLACES, classes=classes, annotate=[6])
+    assert legend(ax) == [
+        *("cluster a", "cluster b", "class p", "class q"),
+        *("lower approximation", "upper approximation", "between clusters"),
+    ]
+    assert [text.get_text() for text in ax.texts] == ["z"]
+
+
+def test_symbols_are_the_true_classes():
+    classes = np.array(["p", "q", "p", "q", "p", "q", "p"])
+    ax = plot.partition(ROUGH, PLACES, classes=classes)
+    groups = [c.get_offsets() for c in ax.collections if len(c.get_facecolor())]
+    assert [polygon(group) for group in groups] == [
+        polygon(PLACES[classes == "p"]),
+        polygon(PLACES[classes == "q"]),
+    ]
+
+
+@settings(deadline=None, max_examples=40)
+@given(arrays(float, st.tuples(st.integers(1, 20), st.just(2)), elements=st.integers(-3, 3)))
+def test_hull_contains_all_points_and_has_only_points(points):
+    corners = hull(points)
+    assert polygon(corners) <= polygon(points)
+    for direction in np.random.default_rng(0).standard_normal((20, 2)):
+        assert (corners @ direction).max() == pytest.approx((points @ direction).max())
+
+
+def test_more_than_two_features_are_projected(iris_fit):
+    ax = plot.classification(iris_fit, IRIS.X)
+    scaled = (IRIS.X - IRIS.X.mean()) / IRIS.X.std(ddof=0)
+    _, sizes, axes = np.linalg.svd(scaled, full_matrices=False)
+    places, _ = drawn(ax)
+    expected = np.abs(scaled @ axes[:2].T).to_numpy()
+    np.testing.assert_allclose(
+        np.sort(np.abs(places), axis=0), np.sort(expected, axis=0), atol=1e-9
+    )
+    share = 100 * sizes[0] ** 2 / (sizes**2).sum()
+    assert ax.get_xlabel() == f"principal component 1 ({share:.0f} %)"
+
+
+@pytest.mark.parametrize("features", [(2, 3), ["petal_length", "petal_width"]])
+def test_ellipses_are_the_covariances(iris_fit, features):
+    ax = plot.classification(iris_fit, IRIS.X, features=features, radius=2.0)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("petal_length", "petal_width")
+    for patch, mean, covariance in zip(
+        ax.patches, iris_fit.params.means, iris_fit.params.covariances, strict=True
+    ):
+        rim = patch.get_patch_transform().transform(patch.get_path().vertices) - mean[2:]
+        distances = np.einsum("nd,de,ne->n", rim, np.linalg.inv(covariance[2:, 2:]), rim)
+        # Bezier curves are circles to 3e-4; control points lie outside.
+        assert distances.min() == pytest.approx(4.0, rel=1e-3)
+
+
+def test_uncertain_objects_are_large(fitted):
+    fit = fitted[0]
+    ax = plot.uncertainty(fit, SAMPLE.X)
+    doubt = 1.0 - fit.posteriors(SAMPLE.X).max(axis=1)
+    sizes = np.concatenate([c.get_sizes() for c in ax.collections])
+    places = np.vstack([c.get_offsets() for c in ax.collections])
+    back = [int(np.flatnonzero((place == SAMPLE.X).all(axis=1))[0]) for place in places]
+    assert np.corrcoef(sizes, doubt[back])[0, 1] == pytest.approx(1.0)
+
+
+def test_density_is_that_of_the_projected_mixture(fitted):
+    fit = fitted[0]
+    means, covariances = fit.params.means, fit.params.covariances
+    ours = normal_densities(SAMPLE.X, means, covariances)
+    for k in range(3):
+        law = multivariate_normal(means[k], covariances[k])
+        np.testing.assert_allclose(ours[:, k], law.pdf(SAMPLE.X))
+    ax = plot.density(fit, SAMPLE.X)
+    contours = ax.collections[-1]
+    shares = [np.mean(np.exp(fit.log_density(SAMPLE.X)) >= level) for level in contours.levels]
+    np.testing.assert_allclose(shares, [0.9, 0.75, 0.5, 0.25, 0.1], atol=1.5 / 60)
+    assert legend(ax)[0] == "90 % of objects"
+
+
+def test_density_of_one_feature_is_a_curve():
+    X = SAMPLE.X[:, :1]
+    ax = plot.density(fit_mixture(X, 2, "V"), X)
+    x, y = ax.lines[0].get_data()
+    assert np.trapezoid(y, x) == pytest.approx(1.0, abs=0.02)  # tails are cut
+    assert legend(ax) == ["objects", "mixture", "components"]
+
+
+@pytest.mark.parametrize("draw", [plot.classification, plot.uncertainty, plot.density])
+def test_scatter_matrix_has_each_pair_of_features_once(iris_fit, draw):
+    axes = plot.scatter_matrix(draw, iris_fit, IRIS.X, features=[0, 2, 3])
+    assert axes.shape == (2, 2)
+    assert axes[0, 1] is None
+    assert axes[1, 1].get_xlabel() == "petal_length"
+    assert axes[1, 0].get_ylabel() == "petal_width"
+    assert all(ax.get_legend() is None for ax in axes.flat if ax is not None)
+    assert len(axes[0, 0].figure.axes[0].get_legend().get_texts()) >= 3
+
+
+def test_scatter_matrix_divides_a_given_axes():
+    figure, (left, right) = plt.subplots(1, 2, layout="constrained")
+    axes = plot.scatter_matrix(
+        plot.partition,
+        EvidentialPartition.from_hard((IRIS.y == "setosa").astype(int)),
+        IRIS.X,
+        ax=right,
+    )
+    assert {ax.figure for ax in axes.flat if ax is not None} == {figure}
+    figure.canvas.draw()
+    assert all(
+        ax.get_position().x0 > left.get_position().x1 - 1e-9 for ax in axes.flat if ax is not None
+    )
+    other = plt.figure().add_axes((0.5, 0.5, 0.4, 0.4))
+    assert plot.scatter_matrix(plot.partition, ROUGH, PLACES, ax=other).shape == (1, 1)
+
+
+def test_pair_histogram_marks_interval_belief_and_truth(fitted):
+    _, replicates, intervals, partition = fitted
+    pair, row = (40, 7), condensed_row(7, 40, 60)
+    truth = SAMPLE.pairwise[row]
+    ax = plot.pair_histogram(
+        replicates, SAMPLE.X, pair, intervals=intervals, partition=partition, truth=truth
+    )
+    belief, plausibility = partition.pairwise()
+    marked = [line.get_xdata()[0] for line in ax.lines]
+    expected = [intervals.lower[row], intervals.upper[row], belief[pair], plausibility[pair], truth]
+    np.testing.assert_allclose(marked, expected, atol=1e-12)
+    assert sum(patch.get_height() for patch in ax.patches) == 40
+    assert legend(ax) == ["90 % interval", "[Bel, Pl]", "true probability"]
+    assert ax.get_title() == "objects 7 and 40"
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_condensed_row_is_that_of_squareform(n):
+    square = squareform(np.arange(n * (n - 1) // 2) + 1)
+    for i in range(n):
+        for j in range(i + 1, n):
+            assert square[i, j] == condensed_row(i, j, n) + 1
+
+
+def test_approximation_draws_all_pairs(fitted):
+    _, _, intervals, partition = fitted
+    belief, plausibility = partition.pairwise_condensed()
+    for bound, x, y in [
+        ("lower", intervals.lower, belief),
+        ("upper", intervals.upper, plausibility),
+    ]:
+        ax = plot.approximation(partition, intervals, bound)
+        np.testing.assert_array_equal(ax.lines[1].get_xydata(), np.column_stack([x, y]))
+        assert "90 %" in ax.get_xlabel()
+
+
+def test_calibration_counts_the_pairs_on_the_right_side(fitted):
+    partition, truth = fitted[3], SAMPLE.pairwise
+    belief, plausibility = partition.pairwise_condensed()
+    lower = plot.calibration(partition, squareform(truth))
+    upper = plot.calibration(partition, truth, "upper")
+    assert f"{100 * np.mean(belief <= truth + 1e-9):.1f} %" in lower.get_title("right")
+    assert f"{100 * np.mean(plausibility >= truth - 1e-9):.1f} %" in upper.get_title("right")
+
+
+def test_many_pairs_are_drawn_as_a_density_of_all():
+    n = 250
+    intervals = PairwiseIntervals(np.zeros(n * (n - 1) // 2), np.ones(n * (n - 1) // 2), level=0.9)
+    partition = EvidentialPartition.from_hard(np.arange(n) % 2)
+    ax = plot.approximation(partition, intervals)
+    assert ax.collections[0].get_array().sum() == n * (n - 1) // 2
+
+
+@pytest.mark.parametrize("mass", ["same", "apart", "unknown", "plausibility"])
+def test_relational_shows_the_matrix(mass):
+    masses = ROUGH.relational()._asdict()
+    masses["plausibility"] = masses["same"] + masses["unknown"]
+    ax = plot.relational(ROUGH, mass)
+    np.testing.assert_array_equal(ax.images[0].get_array(), masses[mass])
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == list("tuvwxyz")
+
+
+def test_relational_sorts_many_objects_by_cluster(fitted):
+    partition = fitted[3]
+    order = np.argsort(partition.labels, kind="stable")
+    shown = plot.relational(partition, "same").images[0].get_array()
+    np.testing.assert_allclose(shown, partition.pairwise()[0][np.ix_(order, order)], atol=1e-12)
+
+
+def test_memberships_stack_the_masses_most_ambiguous_first(fitted):
+    partition = fitted[3]
+    ax = plot.memberships(partition, most=10)
+    rows = [int(tick.get_text()) for tick in ax.get_xticklabels()]
+    doubt = partition.nonspecificity
+    np.testing.assert_allclose(doubt[rows], np.sort(doubt)[::-1][:10])
+    np.testing.assert_allclose(ax.patches[-1].get_data().values, 1.0)
+    heights = {p.get_label(): p.get_data().values - p.get_data().baseline for p in ax.patches}
+    np.testing.assert_allclose(heights["{1}"], partition.masses[rows, 0])
+    assert ax.get_title("right") == "10 of 60 objects"
+
+
+def test_memberships_of_very_many_objects_are_means():
+    partition = EvidentialPartition.from_hard(np.arange(6000) % 50)
+    ax = plot.memberships(partition, order="index", most=None)
+    assert ax.get_title("right") == "all 6,000 objects, 10 to a bar"
+    np.testing.assert_allclose(ax.patches[-1].get_data().values, 1.0)
+    assert legend(ax)[-1] == "38 other sets"
+
+
+def test_selection_draws_the_table_and_names_every_line():
+    selection = select_mixture(IRIS.X, range(1, 4), ["EII", "VEV", "VVV"])
+    ax = plot.selection(selection)
+    for line, (model, values) in zip(ax.lines[:3], selection.table.items(), strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), values)
+        assert line.get_label() == model
+    assert [text.get_text() for text in ax.texts] == ["EII", "VEV", "VVV"]
+    best = selection.best
+    assert ax.lines[3].get_xydata().tolist() == [[best.n_clusters, best.bic]]
+    assert plot.selection(selection, "aic").get_ylabel() == "AIC (larger is better)"
+
+
+@settings(deadline=None, max_examples=50)
+@given(arrays(float, st.integers(1, 14), elements=st.floats(0, 1)))
+def test_spread_keeps_order_and_gap(heights):
+    moved = spread(heights, 0.05)
+    order = np.argsort(heights, kind="stable")
+    assert (np.diff(moved[order]) >= 0.05 - 1e-9).all()
+    assert moved.min() >= -1e-9
+    assert moved.max() <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("c", [3, 7, 100])
+def test_colours_differ_and_are_seen_on_white(c):
+    palette = colours(c)
+    assert len(np.unique(palette.round(6), axis=0)) == c
+    assert (palette @ [0.2126, 0.7152, 0.0722] < 0.75).all()
+
+
+def test_many_objects_and_clusters_stay_legible():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(100, size=25_000)
+    X = rng.uniform(0, 50, (100, 2))[labels] + rng.standard_normal((25_000, 2))
+    ax = plot.partition(EvidentialPartition.from_hard(labels), X)
+    assert sum(len(c.get_offsets()) for c in ax.collections) == MOST_MARKERS
+    assert ax.get_title("right") == "20,000 of 25,000 objects drawn, at random"
+    assert len(ax.texts) == 100  # clusters are named where they are
+    assert len(lines(ax, "-")) == 100
+    assert all(c.get_rasterized() for c in ax.collections if len(c.get_offsets()) > 2000)
+    corners = {tuple(corner) for line in lines(ax, "-") for corner in line}
+    assert corners <= {tuple(row) for row in X}  # of all objects, drawn or not
+    shown = {tuple(place) for c in ax.collections for place in c.get_offsets()}
+    assert not corners <= shown
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda ax: plot.partition(ROUGH, PLACES, ax=ax),
+        lambda ax: plot.relational(ROUGH, ax=ax),
+        lambda ax: plot.memberships(ROUGH, ax=ax),
+        lambda ax: plot.calibration(ROUGH, np.full(21, 0.5), ax=ax),
+    ],
+)
+def test_functions_draw_on_a_given_axes_and_return_it(draw):
+    figure, ax = plt.subplots()
+    assert draw(ax) is ax
+    assert plt.get_fignums() == [figure.number]
+    assert isinstance(ax, Axes)
+    assert ax.get_xlabel()
+    assert ax.get_ylabel()
+
+
+def test_cluster_colours_are_those_of_okabe_and_ito():
+    np.testing.assert_allclose(colours(2), [to_rgb("#0072B2"), to_rgb("#D55E00")])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plot.partition(ROUGH, PLACES[:3]), "`X` must have a row for each of the 7 obj"),
+        (lambda: plot.partition(ROUGH, PLACES[:, :1]), "`X` must have at least 2 columns to be"),
+        (lambda: plot.partition(ROUGH, PLACES, features=[0, 2]), "`features` must be 2 distinct"),
+        (lambda: plot.partition(ROUGH, PLACES, classes=[1]), r"`classes` must have shape \(7,\)"),
+        (lambda: plot.partition(ROUGH, PLACES, annotate=[7]), "`annotate` must hold rows in 0..6"),
+        (lambda: plot.relational(ROUGH, "none"), "`mass` must be one of 'same'"),
+        (lambda: plot.memberships(ROUGH, order="x"), "`order` must be one of 'ambiguity'"),
+        (lambda: plot.calibration(ROUGH, [0.5]), r"`truth` must have shape \(21,\) or \(7, 7\)"),
+        (
+            lambda: plot.approximation(ROUGH, PairwiseIntervals([0.0], [1.0], level=0.9)),
+            "`intervals` must be of the partition's 7 objects, got 2",
+        ),
+        (
+            lambda: plot.scatter_matrix(plot.partition, ROUGH, PLACES, features=[0]),
+            "`features` must be at least 2 distinct columns",
+        ),
+    ],
+)
+def test_messages(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_pair_must_be_two_objects(fitted):
+    with pytest.raises(ValueError, match=r"`pair` must be two rows in 0..59, got \(3, 3\)"):
+        plot.pair_histogram(fitted[1], SAMPLE.X, (3, 3))
