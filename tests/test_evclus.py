@@ -86,7 +86,7 @@ def test_every_pair_is_as_likely():
     np.testing.assert_allclose(shares, k / (n - 1), atol=0.045)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 @given(SEEDS)
 def test_sampled_pairs_meet_the_literal_sums(seed):
     (target,), M = sampled_target(seed)
@@ -105,7 +105,7 @@ def test_sampled_pairs_meet_the_literal_sums(seed):
         np.testing.assert_allclose(u[i - 2], literal_u, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 @given(SEEDS)
 def test_with_all_partners_a_sample_is_all_pairs(seed):
     rng, X, M, focal = problem(seed)
@@ -132,7 +132,7 @@ def test_with_all_partners_a_sample_is_all_pairs(seed):
     assert objective(every, one) == pytest.approx(objective(every, other))
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 @given(SEEDS)
 def test_a_sweep_over_sampled_pairs_knows_by_how_much_it_lowers_the_stress(seed):
     targets, M = sampled_target(seed, n=40, k=7)
@@ -162,10 +162,11 @@ def test_stress_is_that_of_the_papers_and_never_rises(seed):
     assert all(after <= before for before, after in pairwise(model.history_))
 
 
-@pytest.mark.parametrize("k", [None, 30])
-@pytest.mark.parametrize("sets", ["singletons", "overlapping", "pairs", "full"])
+@pytest.mark.parametrize(
+    ("k", "sets"), [(None, "singletons"), (30, "overlapping"), (30, "pairs"), (None, "full")]
+)
 def test_stress_never_rises_on_iris(k, sets):
-    X = standardized(load_iris())
+    X = standardized(load_iris())[::2]
     model = EVCLUS(3, n_neighbors=k, focal_sets=sets, random_state=0).fit(X)
     assert all(after <= before for before, after in pairwise(model.history_))
     assert model.partition_.focal_sets[0].sum() == 0
@@ -220,7 +221,7 @@ def test_diabetes_gives_table_12_within_what_seeds_vary():
     diabetes = load_diabetes()
     X = standardized(diabetes)
     fits = []
-    for seed in range(5):
+    for seed in range(4):
         first = EVCLUS(3, n_neighbors=50, focal_sets="singletons", random_state=seed).fit(X)
         clusters = [
             np.bincount(first.labels_[diabetes.y == y]).argmax() for y in ("Normal", "Overt")
@@ -245,11 +246,11 @@ def test_empty_set_flags_outliers():
 
 
 def test_same_seed_same_bytes_and_more_trials_are_never_worse():
-    X = np.random.default_rng(0).normal(size=(40, 2))
-    one, two = (EVCLUS(4, n_neighbors=10, random_state=3).fit(X) for _ in range(2))
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    one, two = (EVCLUS(4, n_neighbors=6, random_state=3).fit(X) for _ in range(2))
     assert one.partition_.masses.tobytes() == two.partition_.masses.tobytes()
     single = EVCLUS(4, random_state=3).fit(X)
-    assert EVCLUS(4, n_trials=4, random_state=3).fit(X).objective_ <= single.objective_
+    assert EVCLUS(4, n_trials=3, random_state=3).fit(X).objective_ <= single.objective_
 
 
 @pytest.mark.parametrize(("factor", "shift"), [(1e12, 0.0), (1e-12, 0.0), (1.0, 1e9)])

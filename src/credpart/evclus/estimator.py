@@ -19,6 +19,7 @@ from credpart.masses.descent import Descent, descend
 from credpart.partition import EvidentialPartition
 from credpart.partition.special import check_masses
 
+SMALL_STRESS = 0.01  # below this, changes are no longer relative to the stress
 BY_A_FIRST_RUN = frozenset({"overlapping"})  # sets that depend on a run with singletons
 
 
@@ -54,7 +55,8 @@ class EVCLUS(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     n_trials : int
         Number of starts, of which the best result is kept; 1 with given masses.
     tol : float
-        Ends the search, as in `irqp`, when the running mean of relative changes is lower.
+        Ends the search when the running mean of the changes of the stress, relative to it or to
+        0.01 if that is more, is lower; see `irqp`.
     max_sweeps : int
         Limit on the passes over all objects.
     random_state : int, RandomState, Generator or None
@@ -102,7 +104,7 @@ class EVCLUS(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         quantile: float = 0.9,
         start: Any = None,
         n_trials: int = 1,
-        tol: float = 1e-6,
+        tol: float = 1e-5,
         max_sweeps: int = 1000,
         random_state: Any = None,
     ) -> None:
@@ -210,7 +212,11 @@ class EVCLUS(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _best(self, conflicts: Conflicts, focal: BoolArray, starts: list[Array]) -> Descent:
         targets = [conflicts.target(focal)]
-        descents = [descend(targets, M, tol=self.tol, max_sweeps=self.max_sweeps) for M in starts]
+        floor = SMALL_STRESS * conflicts.total
+        descents = [
+            descend(targets, M, tol=self.tol, max_sweeps=self.max_sweeps, floor=floor)
+            for M in starts
+        ]
         return min(descents, key=lambda descent: float(descent.history[-1]))
 
     def __sklearn_tags__(self) -> Tags:

@@ -110,14 +110,17 @@ class Descent(NamedTuple):
     converged: bool
 
 
-def descend(targets: Sequence[Target], start: Array, *, tol: float, max_sweeps: int) -> Descent:
+def descend(
+    targets: Sequence[Target], start: Array, *, tol: float, max_sweeps: int, floor: float = 0.0
+) -> Descent:
     """Sweep over blocks of rows until all are optimal, or until Eq. (19) falls below ``tol``.
 
-    The relative change in (19) is that of the true objective, Eq. (9).  Differences are summed
+    The relative change in (19) is that of the true objective, Eq. (9); below ``floor`` it is
+    relative to this, so that an objective which tends to 0 comes to an end.  Differences are summed
     from the end, where the objective is computed anew: so its history never rises.
     """
     M, J, error = start, objective(targets, start), 1.0
-    noise = np.finfo(np.float64).eps * len(M) ** 2  # J may be 0
+    least = max(floor, np.finfo(np.float64).eps * len(M) ** 2)  # J may be 0
     path: list[tuple[Array, Array]] = []
     drops: list[float] = []
     converged = False
@@ -126,7 +129,7 @@ def descend(targets: Sequence[Target], start: Array, *, tol: float, max_sweeps: 
         before, gain = extrapolate(targets, path) if due else (M, 0.0)
         M, drop, worst = sweep(targets, before)
         drops.append(gain + drop)
-        error = 0.5 * error + 0.5 * drops[-1] / max(J, noise)  # (19)
+        error = 0.5 * error + 0.5 * drops[-1] / max(J, least)  # (19)
         J -= drops[-1]
         converged = worst <= OPTIMAL or error < tol
         path = [*path[-MEMORY:], (before, M)]
