@@ -14,6 +14,7 @@ from credpart.metrics import (
     confusion,
     credal_distance,
     credal_rand,
+    misplaced,
     nonspecificity,
     shares,
 )
@@ -137,6 +138,13 @@ def test_confusion_gives_table_11_with_clusters_named_for_classes():
     assert list(table.columns) == ["{Chemical}", "{Normal}", "{Overt}", "{Chemical,Normal}"]
     assert list(table.index) == ["Chemical", "Normal", "Overt"]
     assert table.to_numpy().tolist() == [[8, 17, 0, 11], [2, 68, 0, 6], [1, 10, 21, 1]]
+
+
+def test_misplaced_counts_sets_without_the_class():
+    sets = [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 0], [0, 0, 0]]
+    classes = ["a", "a", "b", "b", "c", "c", "c", "a"]
+    assert misplaced(EvidentialPartition.from_rough(sets), classes) == 1 / 8
+    assert misplaced(EvidentialPartition.from_hard([0, 0, 1]), ["a", "b", "c"]) == 1 / 3
 
 
 def test_confusion_keeps_names_and_names_clusters_that_match_no_class():

@@ -21,6 +21,7 @@ _HOME = {
     "ECM": "credpart.ecm",
     "RECM": "credpart.ecm",
     "EVCLUS": "credpart.evclus",
+    "compare": "credpart.comparison",
 }
 
 __all__ = sorted(_HOME)

@@ -139,18 +139,47 @@ def confusion(partition: EvidentialPartition, classes: ArrayLike) -> "pd.DataFra
     )
 
 
+def misplaced(partition: EvidentialPartition, classes: ArrayLike) -> float:
+    """Return the share of objects whose set of highest mass does not contain their class.
+
+    Clusters are matched with classes as in `confusion`.  Outliers are placed nowhere, so not
+    misplaced; imprecise sets are right as soon as they contain the class: see also `shares`.
+
+    Examples
+    --------
+    >>> from credpart import EvidentialPartition
+    >>> partition = EvidentialPartition.from_rough([[0, 1], [0, 1], [1, 0], [1, 1], [0, 1]])
+    >>> misplaced(partition, ["a", "a", "b", "b", "b"])
+    0.2
+    """
+    names, members = np.unique(_check_labels(classes, partition.n_objects), return_inverse=True)
+    matched, clusters = _matching(partition, members, len(names))
+    right = np.zeros((len(names), partition.n_clusters), dtype=bool)
+    right[matched, clusters] = True
+    sets = partition.focal_sets[partition.set_labels]
+    return float(np.mean(sets.any(axis=1) & ~(sets & right[members]).any(axis=1)))
+
+
+def _matching(
+    partition: EvidentialPartition, members: Labels, n_classes: int
+) -> tuple[Labels, Labels]:
+    """Classes and the clusters that match them best, one to one."""
+    from scipy.optimize import linear_sum_assignment
+
+    common = np.zeros((n_classes, partition.n_clusters), dtype=int)
+    np.add.at(common, (members, partition.labels), 1)
+    matched, clusters = linear_sum_assignment(common, maximize=True)
+    return matched, clusters
+
+
 def _named_clusters(
     partition: EvidentialPartition, names: NDArray[Any], members: Labels
 ) -> tuple[Labels, list[str]]:
     """Clusters in the order of the classes they match, and their names in that order."""
-    from scipy.optimize import linear_sum_assignment
-
     c = partition.n_clusters
     if partition.cluster_names is not None:
         return np.arange(c), list(partition.cluster_names)
-    common = np.zeros((len(names), c), dtype=int)
-    np.add.at(common, (members, partition.labels), 1)
-    matched, clusters = linear_sum_assignment(common, maximize=True)
+    matched, clusters = _matching(partition, members, len(names))
     others = np.setdiff1d(np.arange(c), clusters)
     found = [str(names[k]) for k in matched] + [f"cluster {k + 1}" for k in others]
     return np.concatenate([clusters, others]), found
