@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 
 LARGEST = 1e150  # squares of larger values overflow
+SPARSE = {"nnz": ".toarray()", "sparse": ".sparse.to_dense()"}  # what only sparse data have
 
 
 class Table(NamedTuple):
@@ -38,7 +39,7 @@ def check_integer(name: str, value: object, *, at_least: int) -> int:
 
 def check_fraction(name: str, value: object) -> float:
     """Return ``value`` as a float in the open interval (0, 1)."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < value < 1.0:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < float(value) < 1.0:
         raise ValueError(f"`{name}` must be a number in the open interval (0, 1), got {value!r}.")
     return float(value)
 
@@ -75,11 +76,14 @@ def check_weights(name: str, value: ArrayLike | None, n: int) -> Array:
     """Return ``value`` as n finite non-negative weights with a positive sum; None means ones."""
     if value is None:
         return np.ones(n)
-    weights = np.asarray(value, dtype=np.float64)
+    given = np.asarray(value)
+    if given.dtype.kind not in "biuf":
+        raise ValueError(f"`{name}` must hold numbers, got dtype {given.dtype}.")
+    weights = given.astype(np.float64)
     if weights.shape != (n,):
         raise ValueError(f"`{name}` must have shape ({n},), got {weights.shape}.")
-    if not np.isfinite(weights).all() or weights.min() < 0.0 or weights.sum() == 0.0:
-        bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
+    if len(bad) or weights.sum() == 0.0:
         where = f"{float(weights[bad[0]])} in row {bad[0]}" if len(bad) else "zeros only"
         raise ValueError(f"`{name}` must be finite, non-negative and not all 0, got {where}.")
     return weights
@@ -89,10 +93,11 @@ def check_data(X: Any, *, name: str = "X", at_least: int = 1) -> Table:
     """Return the data as finite float64; the message names the first bad column and row."""
     if X is None or np.isscalar(X):
         raise ValueError(f"`{name}` must be a 2-D array or a DataFrame, got {X!r}.")
-    if hasattr(X, "toarray") and hasattr(X, "nnz"):
-        raise TypeError(
-            f"`{name}` must be dense, got a sparse container. Convert it with `.toarray()`."
-        )
+    for mark, remedy in SPARSE.items():
+        if hasattr(X, mark) and 0 not in X.shape:  # of a frame without columns all are sparse
+            raise TypeError(
+                f"`{name}` must be dense, got a sparse container. Convert it with `{remedy}`."
+            )
     if hasattr(X, "columns") and hasattr(X, "shape"):
         values, names = _from_frame(name, X)
     else:
@@ -114,6 +119,8 @@ def check_data(X: Any, *, name: str = "X", at_least: int = 1) -> Table:
 
 
 def _from_array(name: str, X: Any) -> Array:
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(object), np.nan)
     try:
         raw = np.asarray(X)
     except ValueError:
@@ -132,9 +139,8 @@ def _from_array(name: str, X: Any) -> Array:
         raise ValueError(f"`{name}` must be 2-D, got shape {raw.shape}.")
     if raw.dtype.kind in "biuf":
         return raw.astype(np.float64)
-    if raw.dtype.kind not in "OUS":
-        raise ValueError(f"`{name}` must hold numbers, got dtype {raw.dtype}.")
-    columns = [_numbers(name, f"column {j}", raw[:, j]) for j in range(raw.shape[1])]
+    cells = raw.astype(object)
+    columns = [_numbers(name, f"column {j}", cells[:, j]) for j in range(raw.shape[1])]
     return np.column_stack(columns) if columns else np.empty(raw.shape)
 
 
@@ -167,8 +173,8 @@ def _from_column(name: str, label: str, column: Any) -> Array:
         return _numbers(name, f"column {label!r}", np.asarray(column.to_list(), dtype=object))
     first = column.to_list()[0] if len(column) else None
     raise ValueError(
-        f"`{name}` must hold numbers, but column {label!r} is of type {dtype} (row 0: {first!r}). "
-        "Leave it out, or encode it as numbers if they have a meaning."
+        f"`{name}` must hold numbers, but column {label!r} is of type {column.to_native().dtype} "
+        f"(row 0: {first!r}). Leave it out, or encode it as numbers if they have a meaning."
     )
 
 

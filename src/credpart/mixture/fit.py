@@ -274,7 +274,7 @@ def fit_mixture(
     >>> round(fit.loglik, 2), round(fit.bic, 2)
     (-186.07, -562.55)
     """
-    table = check_data(X)
+    table = check_data(X, at_least=0)
     c = check_integer("n_clusters", n_clusters, at_least=1)
     model = check_choice("model", model, model_names(table.values.shape[1]))
     check_choice("regularization", regularization, REGULARIZATIONS)
@@ -284,9 +284,13 @@ def fit_mixture(
     }
     weights = check_weights("sample_weight", sample_weight, len(table.values))
     cell, seed = (c, model), check_seed(random_state)
-    refused = screen(table, [model], [c], weights)
-    if cell in refused:
-        raise ValueError(f"`model` {model!r} cannot be fitted: {refused[cell]}.")
+    screening = screen(table, [model], [c], weights)
+    if cell in screening.refused:
+        raise ValueError(
+            f"`model` {model!r} cannot be fitted: {screening.refused[cell]}. "
+            "Leave columns out, or fit a more constrained model."
+        )
+    screening.warn()
 
     models = nested_in(model) if start is None else [model]
     family = Gaussian.of(table.values, models)

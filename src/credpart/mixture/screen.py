@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,17 +33,30 @@ def _is_small(unexplained: Array, j: int) -> bool:
     return j >= len(unexplained) or bool(unexplained[j] < DEPENDENT)
 
 
+class Screening(NamedTuple):
+    """What was found out about the data."""
+
+    refused: dict[tuple[int, str], str]  # why they cannot carry a number of clusters and a model
+    remarks: list[str]  # what does not stop a fit
+
+    def warn(self) -> None:
+        """Warn the caller of the public function, once for all remarks."""
+        if self.remarks:
+            text = "The data: " + "; ".join(self.remarks) + "."
+            warnings.warn(text, DataWarning, stacklevel=3)
+
+
 def screen(
     table: Table, models: Sequence[str], numbers: Sequence[int], weights: Array
-) -> dict[tuple[int, str], str]:
-    """Why the data cannot carry a number of clusters and a model; warn of what else is odd."""
+) -> Screening:
+    """Look at the data before any fit; an error if there are too few rows for any."""
     present = np.flatnonzero(weights > 0.0)
     X = table.values[present]
     distinct = len(np.unique(X, axis=0))
     (n, d), most = X.shape, max(numbers)
     if distinct <= most:
         raise ValueError(
-            f"`X` must have more distinct rows than clusters: {distinct} distinct rows of {n} "
+            f"`X` must have more distinct rows than clusters: {distinct} distinct row(s) of {n} "
             f"(n = {n}) for n_clusters = {most}; at least {most + 1} are needed. "
             "Fit fewer clusters."
         )
@@ -61,8 +75,7 @@ def screen(
                 f"{distinct} distinct rows cannot carry a full covariance of {d} columns "
                 f"with {c} clusters (at least {c + d}); the most general model that fits is 'VVI'"
             )
-    _warn(table, present, constant, dependent, distinct)
-    return refused
+    return Screening(refused, _remarks(table, present, constant, dependent, distinct))
 
 
 def _named(table: Table, columns: list[int]) -> str:
@@ -70,10 +83,10 @@ def _named(table: Table, columns: list[int]) -> str:
     return f"{names} {'is' if len(columns) == 1 else 'are'}"
 
 
-def _warn(
+def _remarks(
     table: Table, present: Rows, constant: list[int], dependent: list[int], distinct: int
-) -> None:
-    """One warning for all that does not stop the fit."""
+) -> list[str]:
+    """What a user should know of the data."""
     X, notes = table.values[present], []
     if constant:
         notes.append(f"{_named(table, constant)} constant")
@@ -90,5 +103,4 @@ def _warn(
             f"row {present[row]} lies more than {OUTLYING:g} interquartile ranges from the median "
             f"of {table.label(int(column))} ({far.any(axis=1).sum()} such row(s))"
         )
-    if notes:
-        warnings.warn("The data: " + "; ".join(notes) + ".", DataWarning, stacklevel=4)
+    return notes

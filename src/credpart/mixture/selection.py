@@ -149,7 +149,7 @@ def select_mixture(
     >>> selection.table.loc[3, ["VEV", "VVV"]].round(1).tolist()
     [-562.6, -580.8]
     """
-    table = check_data(X)
+    table = check_data(X, at_least=0)
     d = table.values.shape[1]
     numbers = check_cluster_numbers(n_clusters, auto=AUTO)
     names = check_models(models, d)
@@ -162,10 +162,15 @@ def select_mixture(
         "progress": progress,
     }
     seed = check_seed(random_state)
-    refused = screen(table, names, numbers, weights)
+    screening = screen(table, names, numbers, weights)
+    refused = screening.refused
     cells = [cell for cell in product(numbers, names) if cell not in refused]
     if not cells:
-        raise ValueError(f"None of the models can be fitted: {next(iter(refused.values()))}.")
+        raise ValueError(
+            f"None of the models can be fitted: {next(iter(refused.values()))}. "
+            "Leave columns out, or try more constrained models."
+        )
+    screening.warn()
 
     fitted = [name for name in names if name in {model for _, model in cells}]
     family = Gaussian.of(table.values, fitted)
