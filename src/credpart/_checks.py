@@ -102,6 +102,7 @@ def check_data(X: Any, *, name: str = "X", at_least: int = 1) -> Table:
         values, names = _from_frame(name, X)
     else:
         values, names = _from_array(name, X), None
+    values = np.ascontiguousarray(values)  # sums over other layouts have other last bits
     table = Table(values, names, getattr(X, "index", None) if names else None)
     n, d = values.shape
     if d == 0:

@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 Progress = Callable[[str, float], None]  # stage, share of it that is done
 
 REGULARIZATIONS = ("fallback", "none", "pooled")
+REMEDIES = {"none": ", or use regularization='pooled'", "fallback": "", "pooled": ""}
 N_STARTS = 4
 
 # Functions of log-likelihoods, numbers of parameters, n, and (called only if it is needed) what
@@ -208,9 +209,13 @@ def as_candidate(
             )
         resp = (given == np.arange(c)[:, None]).astype(float)
     elif given.shape == (n, c):
-        resp = given.T.astype(float)
-        if not np.isfinite(resp).all() or resp.min() < 0.0 or np.ptp(resp.sum(axis=0) - 1) > 1e-6:
-            raise ValueError("`start` must have non-negative rows summing to 1.")
+        resp = check_data(given, name="start").values.T
+        off = np.abs(resp.sum(axis=0) - 1.0)
+        if resp.min() < 0.0 or off.max() > 1e-6:
+            raise ValueError(
+                "`start` must have non-negative rows summing to 1, "
+                f"got {resp[:, off.argmax()]} in row {off.argmax()}."
+            )
     else:
         raise ValueError(f"`start` must have shape ({n},) or ({n}, {c}), got {given.shape}.")
     return Candidate(cell, family.statistics(features, (resp * weights)[None])[0])
@@ -315,7 +320,7 @@ def fit_mixture(
     if (broken and regularization == "none") or outcome.status == Status.DEGENERATE:
         raise DegenerateMixtureError(
             f"No mixture of {c} components with model {model!r} can be fitted: {outcome.flaw}. "
-            "Fit fewer clusters, a more constrained model, or use regularization='pooled'."
+            f"Fit fewer clusters or a more constrained model{REMEDIES[regularization]}."
         )
     regularised = regularization == "pooled" or broken
     fit = as_fit(family, outcome, table, weights, Status.REGULARISED if regularised else None)
