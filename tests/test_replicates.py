@@ -1,0 +1,370 @@
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
+
+from credpart import bootstrap, fit_mixture, pairwise_intervals, select_mixture
+from credpart._errors import DegeneracyWarning
+from credpart.datasets import load_iris, make_mixture1, make_mixture3
+from credpart.mixture.em import Status, take
+from credpart.replicates import fitting
+from credpart.replicates.draws import RESAMPLING, distinct
+from credpart.replicates.fitting import chunk_size, seed_sequence
+from credpart.replicates.race import Plan, contenders, refit
+
+SMALL = make_mixture1(60, random_state=0).X
+FIT = fit_mixture(SMALL, 3, "EII")
+
+
+def streams(B, seed=0):
+    return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(B)]
+
+
+def draw(resampling, X, fit, B=50, weights=None):
+    weights = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
+    return RESAMPLING[resampling].draw(distinct(X, weights), fit, streams(B))
+
+
+def as_bytes(replicates):
+    arrays = (*replicates.params, replicates.loglik, replicates.n_iter, replicates.status)
+    return b"".join(array.tobytes() for array in arrays)
+
+
+# --- what is drawn
+
+
+def test_counts_sum_to_the_number_of_objects_and_have_multinomial_moments():
+    counts = draw("nonparametric", SMALL, FIT, B=4000).weights
+    n = len(SMALL)
+    assert (counts == counts.round()).all()
+    assert (counts.sum(axis=1) == n).all()
+    # 4000 x 60 counts: standard errors of the mean and of the variance are .002 and .004
+    assert counts.var() == pytest.approx(1.0 - 1.0 / n, abs=0.02)
+    np.testing.assert_allclose(counts.mean(axis=0), 1.0, atol=0.08)
+
+
+def test_dirichlet_weights_sum_to_the_number_of_objects_and_have_its_moments():
+    weights = draw("bayesian", SMALL, FIT, B=4000).weights
+    n = len(SMALL)
+    np.testing.assert_allclose(weights.sum(axis=1), n)
+    assert weights.min() > 0.0
+    assert weights.var() == pytest.approx((n - 1.0) / (n + 1.0), abs=0.03)
+
+
+def test_parametric_samples_come_from_the_fit():
+    draws = draw("parametric", SMALL, FIT, B=400)
+    assert draws.features.shape == (400, len(SMALL), 5)  # 1, x, and squares: EII is diagonal
+    assert (draws.weights == 1.0).all()
+    proportions, means, covariances = FIT.params
+    X = FIT.family.center + FIT.family.scale * draws.features[..., 1:3].reshape(-1, 2)
+    expected = proportions @ means
+    spread = np.einsum("k,kde->de", proportions, covariances)
+    spread += np.einsum("k,kd,ke->de", proportions, means - expected, means - expected)
+    np.testing.assert_allclose(X.mean(axis=0), expected, atol=0.05)
+    np.testing.assert_allclose(np.cov(X.T), spread, atol=0.1)
+
+
+@pytest.mark.parametrize("resampling", RESAMPLING)
+def test_weights_set_the_size_of_a_sample(resampling):
+    weights = np.linspace(0.5, 3.0, len(SMALL))
+    draws = draw(resampling, SMALL, FIT, weights=weights)
+    np.testing.assert_allclose(draws.weights.sum(axis=1), weights.sum())
+
+
+@settings(deadline=None, max_examples=30)
+@given(counts=st.lists(st.integers(0, 4), min_size=60, max_size=60), seed=st.integers(0, 99))
+def test_a_weight_draws_what_repeated_rows_in_any_order_draw(counts, seed):
+    if sum(counts) < 2:
+        return
+    rows = np.random.default_rng(seed).permutation(SMALL.repeat(counts, axis=0))
+    for resampling in RESAMPLING:
+        weighted = draw(resampling, SMALL, FIT, B=3, weights=counts)
+        repeated = draw(resampling, rows, FIT, B=3)
+        assert weighted.weights.tobytes() == repeated.weights.tobytes()
+        assert weighted.features.tobytes() == repeated.features.tobytes()
+
+
+# --- refits
+
+
+@pytest.mark.parametrize("resampling", RESAMPLING)
+def test_with_one_cluster_the_refit_is_the_weighted_mean_and_covariance(resampling):
+    fit = fit_mixture(SMALL, 1, "VVV")
+    draws = draw(resampling, SMALL, fit, B=20)
+    replicates = bootstrap(SMALL, fit, 20, resampling=resampling, random_state=0)
+    Z = np.broadcast_to(draws.features, (20, *draws.features.shape[-2:]))[..., 1:3]
+    means = np.einsum("bn,bnd->bd", draws.weights, Z) / 60
+    centred = Z - means[:, None]
+    covariances = np.einsum("bn,bnd,bne->bde", draws.weights, centred, centred) / 60
+    np.testing.assert_allclose(replicates.params.means[:, 0], means, atol=1e-10)
+    np.testing.assert_allclose(replicates.params.covariances[:, 0], covariances, atol=1e-10)
+
+
+def test_a_replicate_is_the_fit_of_its_own_sample():
+    draws = draw("nonparametric", SMALL, FIT, B=5)
+    replicates = bootstrap(SMALL, FIT, 5, random_state=0)
+    rows = distinct(SMALL, np.ones(60)).X
+    start = FIT.posteriors(rows)
+    for b in range(5):
+        alone = fit_mixture(rows, 3, "EII", start=start, sample_weight=draws.weights[b])
+        revealed = FIT.family.reveal(take(replicates.params, slice(b, b + 1)))
+        np.testing.assert_allclose(revealed.means[0], alone.params.means, atol=1e-4)
+        # replicates are in standardised units
+        loglik = replicates.loglik[b] - 60 * FIT.family.log_unit
+        assert loglik == pytest.approx(alone.loglik, abs=1e-5)
+
+
+def test_replicates_together_are_replicates_apart():
+    plan = Plan(distinct(SMALL, np.ones(60)), (FIT,), "nonparametric", "bic", "none", 1e-9, 500)
+    seeds = np.random.SeedSequence(0).spawn(8)
+    together = refit(plan, seeds)
+    for b, seed in enumerate(seeds):
+        alone = refit(plan, [seed])
+        np.testing.assert_allclose(alone.params.means[0], together.params.means[b], atol=1e-6)
+        assert alone.loglik[0] == pytest.approx(together.loglik[b], abs=1e-9)
+
+
+def test_the_first_replicates_of_a_longer_run_are_the_same(monkeypatch):
+    short, long = (bootstrap(SMALL, FIT, B, random_state=0) for B in (20, 30))
+    # other chunks: the same samples, refitted to the last bits but a few
+    np.testing.assert_allclose(long.params.means[:20], short.params.means, atol=1e-6)
+    monkeypatch.setattr(fitting, "LARGEST", 16)
+    short, long = (bootstrap(SMALL, FIT, B, random_state=0) for B in (32, 40))
+    # the same chunks: the same bytes
+    for few, many in zip(short.params, long.params, strict=True):
+        assert few.tobytes() == many[:32].tobytes()
+
+
+def test_streams_depend_on_the_seed_alone():
+    first, again, other = (as_bytes(bootstrap(SMALL, FIT, 20, random_state=s)) for s in (1, 1, 2))
+    assert first == again != other
+    sequence = np.random.SeedSequence(1)
+    assert [as_bytes(bootstrap(SMALL, FIT, 20, random_state=sequence)) for _ in range(2)] == [
+        first,
+        first,
+    ]
+    generator = np.random.default_rng(0)
+    one, two = (as_bytes(bootstrap(SMALL, FIT, 20, random_state=generator)) for _ in range(2))
+    assert one != two
+    assert seed_sequence(np.random.RandomState(0)).entropy == 209652396
+    assert seed_sequence(None).entropy != seed_sequence(None).entropy
+
+
+@settings(deadline=None, max_examples=100)
+@given(n=st.integers(1, 10**6), width=st.integers(1, 1000))
+def test_a_chunk_is_a_power_of_two_that_fits(n, width):
+    size = chunk_size(n, width)
+    assert size.bit_count() == 1
+    assert 16 <= size <= 512
+    assert size == 16 or size * n * width <= 1 << 20
+
+
+# --- statuses
+
+
+def few_in_one():
+    """Five objects far from forty: VVV is singular where only one or two of them are drawn.
+
+    Where none is drawn the component is absent, which is no failure.
+    """
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.standard_normal((40, 2)), rng.standard_normal((5, 2)) + 30.0])
+
+
+def singular_replicates(X, fit, B):
+    rows = distinct(X, np.ones(len(X))).X
+    drawn = draw("nonparametric", X, fit, B=B).weights > 0.0
+    return np.isin(drawn[:, rows[:, 0] > 15.0].sum(axis=1), [1, 2])
+
+
+def test_a_replicate_is_regularised_exactly_where_too_few_points_carry_a_component():
+    X = few_in_one()
+    fit = fit_mixture(X, 2, "VVV")
+    singular = singular_replicates(X, fit, 100)
+    assert 5 < singular.sum() < 60
+    message = rf"Of 100 replicates: {100 - singular.sum()} ok, {singular.sum()} regularised"
+    with pytest.warns(DegeneracyWarning, match=message) as told:
+        replicates = bootstrap(X, fit, 100, random_state=0)
+    assert len(told) == 1
+    np.testing.assert_array_equal(replicates.status == Status.REGULARISED, singular)
+    counts = {"ok": (~singular).sum(), "regularised": singular.sum()}
+    assert replicates.counts() == {**counts, "degenerate": 0, "not converged": 0}
+    assert repr(replicates) == (
+        f"Replicates(100 nonparametric: {counts['ok']} ok, {counts['regularised']} regularised)"
+    )
+
+
+def test_without_regularisation_singular_replicates_are_kept_and_say_so():
+    X = few_in_one()
+    fit = fit_mixture(X, 2, "VVV")
+    singular = singular_replicates(X, fit, 100)
+    with pytest.warns(DegeneracyWarning, match=f"{singular.sum()} degenerate. All were kept"):
+        replicates = bootstrap(X, fit, 100, regularization="none", random_state=0)
+    np.testing.assert_array_equal(replicates.status == Status.DEGENERATE, singular)
+    np.testing.assert_allclose(replicates.posteriors(X).sum(axis=2), 1.0)
+
+
+def test_pooling_every_replicate_needs_no_warning():
+    X = few_in_one()
+    fit = fit_mixture(X, 2, "VVV")
+    replicates = bootstrap(X, fit, 100, regularization="pooled", random_state=0)
+    assert replicates.counts()["regularised"] == 100
+    np.testing.assert_allclose(replicates.posteriors(X).sum(axis=2), 1.0)
+
+
+def test_replicates_that_did_not_converge_are_told():
+    with pytest.warns(DegeneracyWarning, match="Of 20 replicates: 20 not converged"):
+        replicates = bootstrap(SMALL, FIT, 20, max_iter=2, random_state=0)
+    assert (replicates.n_iter == 2).all()
+
+
+# --- a structure chosen in each replicate
+
+
+def brute_force(X, fits, B):
+    """Every structure alone, to the tight tolerance, in every replicate: BIC (B, fits)."""
+    values = []
+    for fit in fits:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DegeneracyWarning)
+            alone = bootstrap(X, fit, B, regularization="none", random_state=0)
+        flawed = alone.status == Status.DEGENERATE
+        flawed |= alone.family.is_spurious(alone.params, len(X)).any(axis=1)
+        penalty = np.log(len(X)) * fit.n_parameters
+        values.append(np.where(flawed, -np.inf, 2.0 * alone.loglik - penalty))
+    return np.array(values).T
+
+
+def test_pilot_and_race_choose_as_brute_force_does(monkeypatch):
+    monkeypatch.setattr(fitting, "PILOT", 30)
+    X = make_mixture3(150, random_state=1).X
+    models = ["EII", "VII", "EEI", "VVI", "EEE", "EEV", "VEV", "VVV"]
+    fits = list(select_mixture(X, 3, models).fits.values())
+    values = brute_force(X, fits, 100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegeneracyWarning)
+        replicates = bootstrap(X, fits, 100, random_state=0)
+    best = np.array([fit.model for fit in fits])[values.argmax(axis=1)]
+    # one in 100 may have a local maximum that the race gave up
+    assert (replicates.models != best).sum() <= 1
+    assert len(set(best)) > 3
+    chosen = replicates.chosen()
+    assert sum(chosen.values()) == 100
+    assert list(chosen.values()) == sorted(chosen.values(), reverse=True)
+    assert chosen == {name: (replicates.models == name).sum() for name in chosen}
+
+
+def test_a_race_at_a_loose_tolerance_is_one_run():
+    fits = list(select_mixture(SMALL, 3, ["EII", "VVI"], tol=1e-5).fits.values())
+    replicates = bootstrap(SMALL, fits, 20, tol=1e-5, random_state=0)
+    alone = bootstrap(SMALL, fits[0], 20, tol=1e-5, random_state=0)
+    same = replicates.models == "EII"
+    np.testing.assert_allclose(replicates.loglik[same], alone.loglik[same], rtol=1e-12)
+
+
+def test_icl_chooses_among_fits():
+    fits = select_mixture(SMALL, 3, ["EII", "VII", "EEE"], criterion="icl").fits.values()
+    replicates = bootstrap(SMALL, list(fits), 30, criterion="icl", random_state=0)
+    assert set(replicates.chosen()) <= {"EII", "VII", "EEE"}
+
+
+def test_the_pilot_keeps_winners_and_what_comes_close():
+    plan = Plan(distinct(SMALL, np.ones(60)), (FIT,) * 4, "nonparametric", "bic", "none", 1.0, 1)
+    pilot = refit(plan, np.random.SeedSequence(0).spawn(4))
+    #        sometimes wins, close with a wide spread, far, cannot be fitted
+    lead = [[0, -2, -50, -np.inf], [0, -9, -51, -np.inf], [-60, 0, -52, -np.inf]]
+    fits = tuple(replace(FIT, model=name) for name in ("EII", "VII", "EEI", "VVI"))
+    kept = contenders(replace(plan, fits=fits), [pilot._replace(lead=np.array(lead))])
+    assert [fit.model for fit in kept.fits] == ["EII", "VII"]
+
+
+# --- the value
+
+
+def test_posteriors_of_new_objects_are_bayes_theorem_in_each_replicate():
+    iris = load_iris().X
+    replicates = bootstrap(iris, fit_mixture(iris, 3, "VEV", tol=1e-5), 6, random_state=0, tol=1e-5)
+    new = iris.to_numpy()[::7] + 0.1
+    revealed = replicates.family.reveal(replicates.params)
+    posteriors = replicates.posteriors(new)
+    assert posteriors.shape == (6, 22, 3)
+    for b in range(6):
+        joint = np.column_stack(
+            [
+                proportion * multivariate_normal(mean, covariance).pdf(new)
+                for proportion, mean, covariance in zip(*(f[b] for f in revealed), strict=True)
+            ]
+        )
+        expected = joint / joint.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(posteriors[b], expected, atol=1e-9)
+
+
+def test_posteriors_stand_replicates_side_by_side():
+    posteriors = bootstrap(SMALL, FIT, 30, random_state=0).posteriors(SMALL)
+    assert posteriors.transpose(1, 2, 0).flags.c_contiguous
+
+
+def test_relabelling_the_clusters_changes_no_pairwise_interval():
+    order = [2, 0, 1]
+    relabelled = replace(FIT, internal=type(FIT.internal)(*(f[:, order] for f in FIT.internal)))
+    one, two = (
+        pairwise_intervals(bootstrap(SMALL, fit, 40, random_state=0).posteriors(SMALL))
+        for fit in (FIT, relabelled)
+    )
+    np.testing.assert_allclose(one.lower, two.lower, atol=1e-6)
+    np.testing.assert_allclose(one.upper, two.upper, atol=1e-6)
+
+
+def test_the_arrays_are_read_only():
+    replicates = bootstrap(SMALL, FIT, 20, random_state=0)
+    with pytest.raises(ValueError, match="read-only"):
+        replicates.params.means[0] = 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        replicates.status[0] = 1
+
+
+def test_progress_ends_at_one(monkeypatch):
+    monkeypatch.setattr(fitting, "LARGEST", 16)
+    monkeypatch.setattr(fitting, "PILOT", 20)
+    told = []
+    fits = list(select_mixture(SMALL, 3, ["EII", "VII"]).fits.values())
+    bootstrap(SMALL, fits, 60, random_state=0, progress=lambda *stage: told.append(stage))
+    assert {stage for stage, _ in told} == {"bootstrap"}
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+# --- messages
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"resampling": "jackknife"}, "`resampling` must be one of 'nonparametric', 'bayesian'"),
+        ({"criterion": "dic"}, "`criterion` must be one of 'bic', 'icl', 'aic', got 'dic'"),
+        ({"regularization": "prior"}, "`regularization` must be one of 'fallback', 'none'"),
+        ({"n_replicates": 0}, "`n_replicates` must be an integer >= 1, got 0"),
+        ({"random_state": -1}, "`random_state` must be an integer >= 0, got -1"),
+        ({"sample_weight": np.full(60, 1 / 60)}, "must sum to more than the 3 clusters, got a sum"),
+        ({"sample_weight": np.ones(3)}, r"`sample_weight` must have shape \(60,\), got \(3,\)"),
+        ({"tol": 0.0}, "`tol` must be a positive finite number, got 0.0"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        bootstrap(SMALL, FIT, **arguments)
+
+
+def test_fits_must_belong_together():
+    other = fit_mixture(SMALL, 3, "EII")
+    with pytest.raises(ValueError, match="`fit` must hold fits of one selection with the same"):
+        bootstrap(SMALL, [FIT, other])
+    with pytest.raises(ValueError, match=r"`fit` must hold fits of one selection.* got \[\]"):
+        bootstrap(SMALL, [])
+    with pytest.raises(ValueError, match="`X` must have 2 columns as in the fit, got 4"):
+        bootstrap(load_iris().X, FIT)
