@@ -82,7 +82,7 @@ def move(name, covariances, step):
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=10)
 @given(statistics=statistics())
 def test_update_satisfies_the_trace_identity(name, statistics):
     # Every structure is closed under scaling, so at the maximum of the likelihood
@@ -94,7 +94,7 @@ def test_update_satisfies_the_trace_identity(name, statistics):
 
 
 @pytest.mark.parametrize("name", ONE_DIMENSION)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=10)
 @given(statistics=statistics(1, 1))
 def test_one_dimension_satisfies_the_trace_identity(name, statistics):
     scatter, sizes = statistics
@@ -124,7 +124,7 @@ def literal(name, scatter, sizes):
 
 
 @pytest.mark.parametrize("name", [name for name in STRUCTURES if name not in ITERATIVE])
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 @given(statistics=statistics())
 def test_closed_forms_are_the_literal_ones(name, statistics):
     scatter, sizes = statistics
@@ -134,7 +134,7 @@ def test_closed_forms_are_the_literal_ones(name, statistics):
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 @given(statistics=statistics(2, 5))
 def test_result_has_the_form_that_its_name_says(name, statistics):
     covariances = STRUCTURES[name].update(*statistics, None)[0]
@@ -151,7 +151,7 @@ def test_result_has_the_form_that_its_name_says(name, statistics):
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 @given(statistics=statistics(2, 4), seed=st.integers(0, 2**32 - 1))
 def test_no_step_within_the_structure_raises_the_likelihood(name, statistics, seed):
     scatter, sizes = statistics
@@ -182,7 +182,7 @@ def test_iterative_forms_are_where_a_general_optimiser_ends(name, c, d):
 
 
 @pytest.mark.parametrize(("name", "inner"), NESTED)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=10)
 @given(statistics=statistics(2, 5))
 def test_nested_structure_is_never_better(name, inner, statistics):
     outer = cost(STRUCTURES[name].update(*statistics, None), *statistics)
@@ -199,7 +199,7 @@ def test_a_start_from_the_answer_stays_there(name):
 
 
 @pytest.mark.parametrize("name", ITERATIVE)
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 @given(statistics=statistics(2, 4), seed=st.integers(0, 2**32 - 1))
 def test_a_warm_start_never_lowers_the_likelihood(name, statistics, seed):
     c, d = statistics[0].shape[1:3]
@@ -256,7 +256,7 @@ def test_batch_is_one_by_one(name):
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=8)
 @given(statistics=statistics())
 def test_absent_components_have_no_influence(name, statistics):
     scatter, sizes = statistics
@@ -278,7 +278,7 @@ def test_absent_components_have_no_influence(name, statistics):
     )
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=10)
 @given(d=st.integers(1, 6), seed=st.integers(0, 2**32 - 1))
 def test_factor_inverts_and_takes_determinants(d, seed):
     matrices = draw_statistics(5, 1, d, seed)[0][:, 0]

@@ -132,7 +132,7 @@ def test_one_column():
 
 
 def test_auto_is_one_to_nine_and_all_structures():
-    chosen = select_mixture(make_mixture1(60, random_state=0).X, "auto", tol=1e-5)
+    chosen = select_mixture(make_mixture1(40, random_state=0).X, "auto", tol=1e-5)
     assert chosen.table.index.tolist() == list(range(1, 10))
     assert list(chosen.table) == list(STRUCTURES)
     assert select_mixture(make_mixture1(30, random_state=0).X, 2, "EII").numbers == (2,)
