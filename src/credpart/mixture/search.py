@@ -4,7 +4,7 @@ Cells of different models and numbers of clusters run side by side: a mixture wi
 components is padded with absent ones.  After short runs from every start, cells exchange what
 they found: each tries where the structures nested in it, and those it is nested in, have got
 with as many clusters, and goes on from there if that is better.  So in the end no nested
-structure is better than its parent.
+structure is better than its parent, unless the way up from it ends in a refused spike.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -137,7 +137,7 @@ def select_mixture(
     refused if a component is singular relative to the pooled within-cluster covariance, or is a
     spurious spike: flat (relative variance below 1e-3) and so small that chance explains it.
     All models also start from what the models nested in them found, so that a nested model
-    never has a higher likelihood.
+    never has a higher likelihood, unless the way up from it ends in a refused fit.
 
     Examples
     --------
