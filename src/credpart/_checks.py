@@ -192,7 +192,7 @@ def _numbers(name: str, label: str, cells: NDArray[Any]) -> Array:
             shown = str(cell) if isinstance(cell, str) else cell
             raise kind(
                 f"`{name}` must hold numbers, got {shown!r} in {label}, row {row} "
-                "(the argument must be a real number; text, even a string of digits, "
+                "(the argument must be a real number; a string, even of a number, "
                 "is not converted). Leave the column out, or convert it first."
             )
     return values
