@@ -36,9 +36,9 @@ one call of `credpart.compare`, which made the tables below.
 
 The settings are those of the paper, but that CalibratedClustering chooses the covariance structure
 by BIC in each replicate and not once (on Butterfly, whose 11 points carry no more, it is EII). It
-has 1000 replicates, level 0.9, singletons and pairs. ECM: alpha 1, beta 2, delta 100. EVCLUS: k = 50
-random pairs an object, with Omega. Both of these: singletons, the empty set, and the pairs of
-clusters that a first run shows to overlap. Attributes are standardised for EVCLUS, and for ECM
+has 1000 replicates, level 0.9, singletons and pairs. ECM: alpha 1, beta 2, delta 100. EVCLUS:
+k = 50 random pairs an object, with Omega. Both of these: singletons, the empty set, and the pairs
+of clusters that a first run shows to overlap. Attributes are standardised for EVCLUS, and for ECM
 except on Iris and Butterfly. Mixtures 1 to 3 are one sample of 300 each.
 
 - **certain, ambiguous, outlying**: shares of objects whose set of highest mass is one cluster,

@@ -199,6 +199,7 @@ def test_dissimilarities_that_are_not_euclidean_are_clustered():
     model = RECM(2, metric="precomputed", random_state=0).fit(D)
     assert len(set(zip(model.labels_.tolist(), groups.tolist(), strict=True))) == 2
     assert model.spread_ > 0.0
+    assert (model.partition_.set_labels != 0).all()
     assert model.delta_ == pytest.approx(np.quantile(squareform(D), 0.95))
 
 

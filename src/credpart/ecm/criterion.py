@@ -37,9 +37,14 @@ class Criterion(NamedTuple):
         return prices
 
 
-def mass_costs(criterion: Criterion, d2: Array) -> Array:
-    """Return ``|A|^alpha d_iA^2``, after ``delta^2`` for the empty set: shape (n, 1 + f)."""
-    return np.hstack([np.full((len(d2), 1), criterion.delta**2), criterion.prices * d2])
+def mass_costs(criterion: Criterion, d2: Array, constant: float = 0.0) -> Array:
+    """Return ``|A|^alpha d_iA^2``, after ``delta^2`` for the empty set: shape (n, 1 + f).
+
+    A constant that was added to the squares of the dissimilarities adds about half of it to those
+    of the distances to centres, and so it does to ``delta^2``.
+    """
+    nowhere = np.full((len(d2), 1), criterion.delta**2 + 0.5 * constant)
+    return np.hstack([nowhere, criterion.prices * d2])
 
 
 def best_masses(costs: Array, beta: float) -> Array:
@@ -97,6 +102,7 @@ def alternate(
 def _masses_step(criterion: Criterion, space: Space, centers: Array) -> tuple[Space, Array, float]:
     """Return the best masses for given centres and the criterion there."""
     space = space.spread(centers, criterion.shares)
-    costs = mass_costs(criterion, space.squared_distances(centers, criterion.shares))
+    d2 = space.squared_distances(centers, criterion.shares)
+    costs = mass_costs(criterion, d2, space.constant)
     masses = best_masses(costs, criterion.beta)
     return space, masses, float((costs * masses**criterion.beta).sum())

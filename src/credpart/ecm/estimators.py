@@ -137,12 +137,13 @@ class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             starts = drawn_starts(points, len(table.values), settings)
         else:
             starts = [self._given_centers() - origin]
-        self._fit = search(points, starts, delta, settings)
-        self._origin = origin
-        self.partition_ = self._fit.partition(table.index)
-        self.centers_ = self._fit.descent.centers + origin
-        self.objective_ = self._fit.descent.objective
-        self.n_iter_ = self._fit.descent.n_iter
+        fit = search(points, starts, delta, settings)
+        self._criterion, self._origin = fit.criterion, origin
+        self._centers = fit.descent.centers  # about the origin: exact, where `centers_` is rounded
+        self.partition_ = fit.partition(table.index)
+        self.centers_ = self._centers + origin
+        self.objective_ = fit.descent.objective
+        self.n_iter_ = fit.descent.n_iter
         self.labels_ = self.partition_.labels
         return self
 
@@ -161,9 +162,8 @@ class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "partition_")
         values = check_data(X).values
         validate_data(self, X, reset=False, skip_check_array=True)
-        criterion, found = self._fit
-        points = Points(values - self._origin)
-        d2 = points.squared_distances(found.centers, criterion.shares)
+        criterion, points = self._criterion, Points(values - self._origin)
+        d2 = points.squared_distances(self._centers, criterion.shares)
         return best_masses(mass_costs(criterion, d2), criterion.beta)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -184,7 +184,7 @@ class RECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     With Euclidean distances it is ECM.  With others a squared distance to a centre may become
     negative; as in [HB94]_, the least constant that prevents it is then added to the squared
-    dissimilarities.
+    dissimilarities, and half of it to the square of `delta`.
 
     Parameters
     ----------
