@@ -1,0 +1,198 @@
+"""What experiments share: a run with its cache of results, and a section of the page."""
+
+import hashlib
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from joblib import Parallel, delayed, parallel_config
+from matplotlib.figure import Figure
+
+import credpart
+
+LARGEST_PNG, LARGEST_SVG = 150_000, 200_000  # bytes of a figure on the page
+RESOLUTIONS = (100, 80, 64, 50)
+
+PRINTED: Mapping[str, Any] = json.loads(
+    Path(__file__).with_name("printed.json").read_text(encoding="utf-8")
+)
+
+Case = dict[str, Any]  # settings of one piece of work, as JSON can say them
+Result = dict[str, Any]
+
+
+class SkippedError(Exception):
+    """An experiment needs a part of the library that is not there yet."""
+
+
+@dataclass
+class Section:
+    """A part of the page: Markdown, and what its comparisons found."""
+
+    title: str
+    figures: "Figures"
+    blocks: list[str] = field(default_factory=list)
+    verdicts: list[str] = field(default_factory=list)
+
+    def text(self, *paragraphs: str) -> None:
+        """Add paragraphs."""
+        self.blocks += paragraphs
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Add a table."""
+        lines = [header, ["---"] * len(header), *rows]
+        self.blocks.append("\n".join(f"| {' | '.join(map(str, line))} |" for line in lines))
+
+    def judge(self, verdict: str) -> str:
+        """Count a verdict, and return it."""
+        self.verdicts.append(verdict)
+        return verdict
+
+    def figure(self, name: str, draw: Callable[[], Figure], caption: str) -> None:
+        """Add a figure, if figures are wanted."""
+        link = self.figures.save(name, draw)
+        if link:
+            self.blocks.append(f"![{name}]({link})\n\n*{caption}*")
+
+    def markdown(self) -> str:
+        """Return the section."""
+        counts = {verdict: self.verdicts.count(verdict) for verdict in dict.fromkeys(self.verdicts)}
+        verdict = ", ".join(f"{count} {name}" for name, count in counts.items())
+        summary = [f"**Verdict:** {verdict}."] if counts else []
+        return "\n\n".join([f"## {self.title}", *summary, *self.blocks]) + "\n"
+
+
+@dataclass
+class Figures:
+    """Where figures go: a folder beside the page, or nowhere."""
+
+    folder: Path | None
+    vector: bool = True  # write SVG files too
+
+    def save(self, name: str, draw: Callable[[], Figure]) -> str | None:
+        """Write a PNG, and an SVG if wanted and not large; return the PNG's relative path."""
+        if self.folder is None:
+            return None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with mpl.rc_context({"svg.hashsalt": "credpart", "font.size": 9.0}):
+            figure = draw()
+            write_atomically(self.folder / f"{name}.png", _png(figure))
+            if self.vector:
+                _write_svg(figure, self.folder / f"{name}.svg")
+        plt.close("all")
+        return f"{self.folder.name}/{name}.png"
+
+
+@dataclass
+class Bench:
+    """A run: quick or full, with how many jobs, and where results are kept."""
+
+    full: bool
+    jobs: int
+    out: Path | None
+    seconds: dict[str, float] = field(default_factory=dict)  # of computing, by experiment
+
+    def size(self, quick: Any, full: Any) -> Any:
+        """A number of replicates, data sets or objects."""
+        return full if self.full else quick
+
+    def section(self, title: str) -> Section:
+        """A new section of the page."""
+        mode = "" if self.full else " (quick mode: small, only to see that it runs)"
+        return Section(title + mode, Figures(self.out and self.out / "paper", vector=self.full))
+
+    def map(self, name: str, task: Callable[..., Result], cases: Sequence[Case]) -> list[Result]:
+        """Return the results of all cases: those that were computed before are read."""
+        done = {i: found for i, case in enumerate(cases) if (found := self._read(name, case))}
+        left = [i for i in range(len(cases)) if i not in done]
+        progress = Progress(name, len(left), len(done))
+        with parallel_config(backend="loky", inner_max_num_threads=1):
+            parallel = Parallel(n_jobs=min(self.jobs, max(1, len(left))), return_as="generator")
+            for i, record in zip(
+                left, parallel(delayed(timed)(task, cases[i]) for i in left), strict=True
+            ):
+                self._write(name, cases[i], record)
+                done[i] = record
+                progress.step()
+        self.seconds[name] = sum(done[i]["seconds"] for i in range(len(cases)))
+        return [done[i]["result"] for i in range(len(cases))]
+
+    def _file(self, name: str, case: Case) -> Path | None:
+        if self.out is None:
+            return None
+        text = json.dumps([credpart.__version__, case], sort_keys=True)
+        return self.out / "cache" / name / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+
+    def _read(self, name: str, case: Case) -> Any:
+        file = self._file(name, case)
+        return json.loads(file.read_text()) if file and file.exists() else None
+
+    def _write(self, name: str, case: Case, record: Any) -> None:
+        file = self._file(name, case)
+        if file:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, json.dumps({"case": case, **record}).encode())
+
+
+def timed(task: Callable[..., Result], case: Case) -> dict[str, Any]:
+    """Result of a case, as JSON will give it back, and the seconds that it took."""
+    began = perf_counter()
+    result = json.loads(json.dumps(task(**case)))
+    return {"result": result, "seconds": perf_counter() - began}
+
+
+class Progress:
+    """Say on standard error how far a task is."""
+
+    def __init__(self, name: str, total: int, known: int) -> None:
+        self.name, self.total, self.known = name, total, known
+        self.done, self.began, self.told = 0, perf_counter(), 0.0
+
+    def step(self) -> None:
+        """One more is done."""
+        self.done += 1
+        elapsed = perf_counter() - self.began
+        terminal = sys.stderr.isatty()
+        if terminal or self.done == self.total or elapsed - self.told > 30.0:
+            self.told = elapsed
+            rest = elapsed / self.done * (self.total - self.done)
+            kept = f", {self.known} were kept" if self.known else ""
+            line = f"{self.name}: {self.done} of {self.total}{kept}, {rest:.0f} s left"
+            end = "\r" if terminal and self.done < self.total else "\n"
+            print(f"{line:70s}", end=end, file=sys.stderr, flush=True)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file that appears whole or not at all."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_bytes(content)
+    partial.replace(path)
+
+
+def _write_svg(figure: Figure, path: Path) -> None:
+    content = _bytes(figure, "svg", metadata={"Date": None})
+    if len(content) <= LARGEST_SVG:
+        write_atomically(path, content)
+
+
+def _png(figure: Figure) -> bytes:
+    """The figure at the highest resolution that is small enough."""
+    for resolution in RESOLUTIONS:
+        content = _bytes(figure, "png", dpi=resolution)
+        if len(content) <= LARGEST_PNG:
+            break
+    return content
+
+
+def _bytes(figure: Figure, kind: str, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    figure.savefig(stream, format=kind, **options)
+    return stream.getvalue()
