@@ -23,8 +23,11 @@ Rows = NDArray[np.intp]
 SINGULAR = 1e10
 # So it is where all components have next to no variance relative to the total covariance.
 LOST = 1e12
+# Other units change the last bits of the data, and EM would end a little elsewhere: so data are
+# rounded, to this part of the spread of their middle half.
+GRAIN = 2.0**-33
 FLAT = 1e-3  # relative variance of a component that may be a spike
-ABSENT = 1e-300  # size of a component without observations: finite everywhere, felt nowhere
+ABSENT = 1e-290  # size of a component without observations: finite everywhere, felt nowhere
 LOG_2_PI = np.log(2.0 * np.pi)
 
 TABLE: dict[str, Structure] = {**STRUCTURES, **ONE_DIMENSION}
@@ -56,6 +59,7 @@ class Gaussian:
     center: Array  # (d,)
     scale: Array  # (d,)
     pairs: tuple[Rows, Rows]  # which products x_i x_j are features
+    grain: Array  # (d,): standardised data are multiples of it, whatever their units were
     pooling: float = 0.0  # pseudo-observations with covariance `pool` in every component
     pool: Array | None = None
 
@@ -68,7 +72,10 @@ class Gaussian:
         scale = (X - center).std(axis=0)
         diagonal = all(TABLE[name].diagonal for name in models)
         pairs = (np.arange(d), np.arange(d)) if diagonal else np.triu_indices(d)
-        return cls(center, np.where(scale > 0.0, scale, 1.0), pairs)
+        scale = np.where(scale > 0.0, scale, 1.0)
+        low, high = np.percentile((X - center) / scale, [25, 75], axis=0)
+        spread = np.round(np.log2(np.where(high > low, high - low, 1.0)))
+        return cls(center, scale, pairs, np.asarray(GRAIN * np.exp2(spread), dtype=np.float64))
 
     @property
     def log_unit(self) -> float:
@@ -98,7 +105,7 @@ class Gaussian:
 
     def features(self, X: Array) -> Array:
         """``(1, x, x_i x_j)`` of standardised rows, shape (n, p)."""
-        Z = (X - self.center) / self.scale
+        Z = np.round((X - self.center) / self.scale / self.grain) * self.grain
         i, j = self.pairs
         return np.hstack([np.ones((len(Z), 1)), Z, Z[:, i] * Z[:, j]])
 
@@ -150,8 +157,8 @@ class Gaussian:
         b, k, d = params.means.shape
         half, logdet = factor(params.covariances.reshape(-1, d, d))
         traces = np.einsum("ijm,ilm,jl->m", half, half, self.pool, optimize=True)
-        part = np.where(params.proportions > 0.0, (logdet + traces).reshape(b, k), 0.0)
-        return np.asarray(-0.5 * self.pooling * part.sum(axis=1))
+        # a component that lost its observations keeps its pseudo-observation
+        return np.asarray(-0.5 * self.pooling * (logdet + traces).reshape(b, k).sum(axis=1))
 
     def pooled(self, statistics: Array, pooling: float = 1.0) -> Self:
         """This family with pseudo-observations of the statistics' pooled covariance (k, p)."""
@@ -190,7 +197,7 @@ class Gaussian:
         """Sizes (b, k), means (b, k, d) and scatter matrices (b, k, d, d)."""
         d = len(self.center)
         i, j = self.pairs
-        absent = statistics[..., 0] <= 0.0
+        absent = statistics[..., 0] <= ABSENT
         sizes = np.where(absent, ABSENT, statistics[..., 0])
         means = statistics[..., 1 : 1 + d] / sizes[..., None]
         scatter = np.zeros((*sizes.shape, d, d))
@@ -205,7 +212,7 @@ class Gaussian:
         """Covariances under a structure, in the units that the structure is defined in."""
         if not structure.rotates:
             return structure.update(scatter, sizes, start)
-        units = self.scale / np.exp(np.log(self.scale).mean())
+        units = np.round(self.scale / np.exp(np.log(self.scale).mean()) / GRAIN) * GRAIN
         units = units[:, None] * units
         start = None if start is None else start * units
         result: Array = structure.update(scatter * units, sizes, start) / units
