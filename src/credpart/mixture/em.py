@@ -23,6 +23,7 @@ MAX_ITERATIONS = 2000
 MEMORY = 6  # differences that the acceleration remembers
 BLOCK = 1 << 16  # values of the joint density worked on at a time: they stay in the cache
 ROWS = 256  # rows in a block, at least
+UNDERFLOW = -705.0  # exponents below take several times as long, for results that do not count
 
 
 class Status(IntEnum):
@@ -128,6 +129,7 @@ def e_step(family: Family, features: Array, weights: Array, params: Any) -> tupl
         joint = family.log_joint(part, those)
         top = joint.max(axis=1, keepdims=True)
         joint -= top
+        np.maximum(joint, UNDERFLOW, out=joint)
         np.exp(joint, out=joint)
         total = joint.sum(axis=1, keepdims=True)
         loglik[some] += np.einsum("bn,bn->b", (np.log(total) + top)[:, 0], weight)

@@ -212,7 +212,8 @@ class Gaussian:
         """Covariances under a structure, in the units that the structure is defined in."""
         if not structure.rotates:
             return structure.update(scatter, sizes, start)
-        units = np.round(self.scale / np.exp(np.log(self.scale).mean()) / GRAIN) * GRAIN
+        mantissa, exponent = np.frexp(self.scale / np.exp(np.log(self.scale).mean()))
+        units = np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent)
         units = units[:, None] * units
         start = None if start is None else start * units
         result: Array = structure.update(scatter * units, sizes, start) / units
