@@ -30,7 +30,9 @@ def named(partition: EvidentialPartition, classes: Any) -> EvidentialPartition:
     _, order = linear_sum_assignment(common, maximize=True)
     index = range(1, partition.n_objects + 1)  # the paper counts objects from 1
     focal = partition.focal_sets[:, order]
-    return EvidentialPartition(partition.masses, focal, cluster_names=names, index=index)
+    rows = np.lexsort((*(~focal[:, ::-1]).T, focal.sum(axis=1)))  # by size, then by class
+    masses = partition.masses[:, rows]
+    return EvidentialPartition(masses, focal[rows], cluster_names=names, index=index)
 
 
 def counts(partition: EvidentialPartition, classes: Any) -> dict[str, dict[str, int]]:

@@ -126,7 +126,7 @@ def pair_histogram(
         ax.axvline(line.place, linestyle=line.style, color=line.colour, label=line.label)
     handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))  # a label once
     if handles:
-        ax.legend(handles.values(), handles.keys(), frameon=False, fontsize="small")
+        ax.legend(handles.values(), handles.keys(), framealpha=0.8, fontsize="small")
     names = object_names(None if partition is None else partition.index, [i, j])
     ax.set(xlabel="$P_{ij}$", ylabel="replicates", title=f"objects {names[0]} and {names[1]}")
     return ax
