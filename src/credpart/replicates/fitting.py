@@ -29,7 +29,7 @@ from credpart.replicates.draws import RESAMPLING, distinct
 from credpart.replicates.race import Plan, Refits, contenders, refit
 from credpart.replicates.value import Replicates
 
-CHUNK_VALUES = 1 << 20  # posteriors of the replicates that are refitted together
+CHUNK_VALUES = 1 << 21  # posteriors of the replicates that are refitted together
 SMALLEST, LARGEST = 16, 512  # replicates in a chunk
 PILOT = 64  # replicates that try every structure
 
@@ -150,7 +150,7 @@ def chunk_size(n: int, width: int) -> int:
     """Replicates in a chunk, with n objects and ``width`` posteriors each: a power of 2.
 
     >>> chunk_size(150, 3), chunk_size(1000, 7), chunk_size(10_000, 50)
-    (512, 128, 16)
+    (512, 256, 16)
     """
     most = int(np.clip(CHUNK_VALUES // (n * width), SMALLEST, LARGEST))
     return 1 << (most.bit_length() - 1)
