@@ -160,7 +160,7 @@ def test_a_chunk_is_a_power_of_two_that_fits(n, width):
     size = chunk_size(n, width)
     assert size.bit_count() == 1
     assert 16 <= size <= 512
-    assert size == 16 or size * n * width <= 1 << 20
+    assert size == 16 or size * n * width <= 1 << 21
 
 
 # --- statuses
