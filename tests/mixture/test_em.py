@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
@@ -114,6 +114,7 @@ class Recording:
 
 @pytest.mark.parametrize("pooled", [False, True])
 @settings(deadline=None, max_examples=2)
+@example(seed=4520)  # with pooling, a component loses all its observations
 @given(seed=st.integers(0, 2**32 - 1))
 def test_likelihood_never_falls(pooled, seed):
     rng = np.random.default_rng(seed)
