@@ -172,14 +172,14 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         table = check_data(X, at_least=2)
         validate_data(self, X, skip_check_array=True)
-        self._check_parameters()
+        numbers, models = self._check_parameters()
         weights = check_weights("sample_weight", sample_weight, len(table.values))
         seed = seed_sequence(self.random_state)
         self._fit_X, self._index = table.values, table.index
         self.timings_: dict[str, float] = {}
 
         with _Stage(self, "select"):
-            self.selection_ = self._select(X, weights)
+            self.selection_ = self._select(X, weights, numbers, models)
             self.mixture_ = self.selection_.best
         with _Stage(self, "bootstrap"):  # Algorithm 1, lines 1-3
             self.replicates_ = bootstrap(
@@ -281,15 +281,15 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         masses = self.predict_masses(X)
         return EvidentialPartition(masses, self.partition_.focal_sets).labels
 
-    def _check_parameters(self) -> None:
-        """Refuse bad parameters before anything is computed."""
+    def _check_parameters(self) -> tuple[list[int], list[str]]:
+        """Refuse bad parameters before anything is computed; return numbers and models to try."""
         numbers = check_cluster_numbers(self.n_clusters, auto=AUTO)
         check_choice("criterion", self.criterion, CRITERIA)
         check_choice("selection", self.selection, SELECTIONS)
         check_choice("resampling", self.resampling, RESAMPLING)
         check_choice("regularization", self.regularization, REGULARIZATIONS)
         check_integer("overlap", self.overlap, at_least=1)
-        _check_model(self.model, self.n_features_in_)
+        models = _check_model(self.model, self.n_features_in_)
         _check_sets(self.focal_sets, self.omega, numbers)
         level = check_fraction("level", self.level)
         B = check_integer("n_replicates", self.n_replicates, at_least=1)
@@ -299,11 +299,15 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 f"`n_replicates` must be at least 2 / (1 - level) = {needed} for level {level:g}, "
                 f"got {B}."
             )
+        if self.regularization == "pooled" and not len(numbers) == len(models) == 1:
+            raise ValueError(
+                "`regularization` must be 'fallback' or 'none' where the model or the number of "
+                "clusters is chosen, got 'pooled'. Give one `model` and one `n_clusters`."
+            )
+        return numbers, models
 
-    def _select(self, X: Any, weights: Array) -> Selection:
+    def _select(self, X: Any, weights: Array, numbers: list[int], models: list[str]) -> Selection:
         """All fits that the mixture is chosen from."""
-        numbers = check_cluster_numbers(self.n_clusters, auto=AUTO)
-        models = check_models(self.model, self.n_features_in_)
         options: dict[str, Any] = {
             "sample_weight": weights,
             "tol": self.tol,
@@ -355,13 +359,13 @@ class _Stage:
             logger.info("%s: %.2f s", self.name, seconds)
 
 
-def _check_model(model: Any, d: int) -> None:
+def _check_model(model: Any, d: int) -> list[str]:
     if not isinstance(model, Iterable):
         raise ValueError(f"`model` must be a name or several, got {model!r}.")
     several = not isinstance(model, str)
     choices = [*([] if several else ["auto"]), *model_names(d)]
-    for name in model if several else [model]:
-        check_choice("model", name, choices)
+    names = [check_choice("model", name, choices) for name in (model if several else [model])]
+    return check_models(names if several else model, d)
 
 
 def _check_sets(kind: Any, omega: Any, numbers: Sequence[int]) -> None:

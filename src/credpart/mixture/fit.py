@@ -248,7 +248,7 @@ def fit_mixture(
     start : array, optional
         Labels (n,) or responsibilities (n, c) to start from.  By default the best of several
         partitions is used, and the fits of all nested structures are tried as starts too: a
-        nested structure is never better.
+        nested structure is not better, unless the way up from it ends in a spike.
     sample_weight : array of shape (n,), optional
         Weights of the objects; an integer weight does what repeating the row does.
     tol : float
@@ -298,7 +298,7 @@ def fit_mixture(
     screening.warn()
 
     models = nested_in(model) if start is None else [model]
-    family = Gaussian.of(table.values, models)
+    family = Gaussian.of(table.values[weights > 0.0], models)
     features = family.features(table.values)
     if start is not None:
         first = as_candidate(family, features, weights, start, cell)

@@ -60,6 +60,12 @@ def screen(
             f"(n = {n}) for n_clusters = {most}; at least {most + 1} are needed. "
             "Fit fewer clusters."
         )
+    if weights.sum() <= most:
+        raise ValueError(
+            f"`sample_weight` must sum to more than the {most} clusters, got a sum of "
+            f"{weights.sum():g}. A weight says how often an object was seen: multiply the weights "
+            "by a constant."
+        )
     constant = [j for j in range(d) if np.ptp(X[:, j]) == 0.0]
     dependent = dependent_columns(X) if distinct > d else []
     refused: dict[tuple[int, str], str] = {}

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AUTO = range(1, 10)
+EQUAL = 1e-6  # difference of criteria that is rounding: with one cluster, structures coincide
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,10 @@ class Selection:
     @property
     def best(self) -> MixtureFit:
         """The fit with the largest criterion; of equals the one with fewest parameters."""
-        return max(
-            self.fits.values(),
-            key=lambda fit: (fit.criterion(self.criterion), -fit.n_parameters),
-        )
+        values = {cell: fit.criterion(self.criterion) for cell, fit in self.fits.items()}
+        largest = max(values.values())
+        equals = [fit for cell, fit in self.fits.items() if values[cell] >= largest - EQUAL]
+        return min(equals, key=lambda fit: fit.n_parameters)  # the first of the smallest
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -173,7 +174,7 @@ def select_mixture(
     screening.warn()
 
     fitted = [name for name in names if name in {model for _, model in cells}]
-    family = Gaussian.of(table.values, fitted)
+    family = Gaussian.of(table.values[weights > 0.0], fitted)
     with one_blas_thread():
         starts = starting_partitions(table.values, weights, numbers, n_starts, seed)
         features = family.features(table.values)

@@ -36,6 +36,7 @@ Rows = NDArray[np.intp]
 SPREADS = 4.0  # standard deviations below the best at which a structure has no real chance
 RACE_TOLERANCE = 1e-6  # at 1e-5 EM often stands on a plateau, 10 to 20 below where it will end
 MARGIN = 10.0  # criterion behind the best, at that tolerance, that ends a structure's race
+ROUNDING = 1e-9  # relative difference between criteria that are the same
 SLOWNESS = 100.0  # iterations' worth of gain that EM may have left there
 
 
@@ -85,6 +86,8 @@ def contenders(plan: Plan, pilot: Sequence[Refits]) -> Plan:
     lead = np.ma.masked_invalid(lead)  # a structure that could not be fitted to a replicate
     chance = (lead.mean(axis=0) + SPREADS * lead.std(axis=0)).filled(-np.inf)
     kept = (chance >= 0.0) | (lead == 0.0).any(axis=0).filled(False)
+    if not kept.any():  # no structure could be fitted to any replicate: all stay
+        return plan
     return replace(plan, fits=tuple(fit for fit, keep in zip(plan.fits, kept, strict=True) if keep))
 
 
@@ -98,9 +101,11 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
         family = plan.pooled() if plan.regularization == "pooled" else plan.family
         result = _race(plan, family, every)
         value = _criterion(plan, family, every, result)
-        best = value.reshape(b, m).argmax(axis=1)
+        best = _first_best(value.reshape(b, m))
         chosen = np.arange(b) * m + best
         result = EMResult(take(result.params, chosen), *(field[chosen] for field in result[1:]))
+        if m > 1:
+            result.status[~np.isfinite(value[chosen])] = Status.DEGENERATE
         if plan.regularization == "pooled":
             result.status[result.status == Status.OK] = Status.REGULARISED
         _rescue(plan, draws, plan.codes[best], result)
@@ -108,6 +113,13 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
         lead = (value - value[chosen].repeat(m)).reshape(b, m)
     loglik, n_iter, status = result.loglik, result.n_iter, result.status
     return Refits(result.params, plan.codes[best], loglik, n_iter, status, lead)
+
+
+def _first_best(value: Array) -> Rows:
+    """The first of the largest values of each row, up to rounding: some structures coincide."""
+    largest = value.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((value >= largest - ROUNDING * np.abs(largest)).argmax(axis=1))
 
 
 def _race(plan: Plan, family: Gaussian, draws: Draws) -> EMResult:
@@ -141,12 +153,19 @@ def _ahead(plan: Plan, family: Gaussian, draws: Draws, result: EMResult) -> Rows
 
 
 def _criterion(plan: Plan, family: Gaussian, draws: Draws, result: EMResult) -> Array:
-    """The criterion of every refit; no refit that is degenerate or spurious is ever chosen."""
+    """The criterion of every refit: -inf if it is degenerate or spurious.
+
+    So such a refit is chosen only where there is no other: it is then refitted with a
+    pseudo-observation, if there were several structures; with one, a spike stays as it is.
+    """
     n, c = float(plan.objects.weights.sum()), plan.fits[0].n_clusters
     which = np.arange(len(draws.weights)) % len(plan.fits)
     counts = np.array([plan.family.n_parameters(fit.model, c) for fit in plan.fits])[which]
     value = CRITERIA[plan.criterion](
-        result.loglik, counts, n, lambda: log_certainty(family, *draws, result.params)
+        result.loglik - family.log_prior(result.params),
+        counts,
+        n,
+        lambda: log_certainty(family, *draws, result.params),
     )
     flawed = (result.status == Status.DEGENERATE) | family.is_spurious(result.params, n).any(axis=1)
     return np.where(flawed, -np.inf, value)
