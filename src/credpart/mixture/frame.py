@@ -1,0 +1,158 @@
+"""What families with a location and a scale matrix share: units, features, quadratic forms.
+
+Inside these families the data are centred and scaled column by column.  A squared distance
+``(x - m)' P (x - m)`` is a product with the features ``phi(x) = (1, x, x_i x_j)``, and weighted
+sums of the features hold all moments that an M-step needs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from credpart.mixture.covariance import factor
+from credpart.mixture.gaussian import ABSENT, FLAT, GRAIN, NAMES, TABLE
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+class Ellipsoids(NamedTuple):
+    """Quadratic forms of components: what densities read of scale matrices."""
+
+    precisions: Array  # (b, k, d, d)
+    logdet: Array  # (b, k), of the scale matrices
+    flatness: Array  # (b, k): tr(P_k S) / d for the pooled scale matrix S; 0 if absent
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The units of the data inside a family."""
+
+    center: Array  # (d,)
+    scale: Array  # (d,)
+    pairs: tuple[Rows, Rows]  # which products x_i x_j are features
+    grain: Array  # (d,): standardised data are multiples of it, whatever their units were
+
+    @classmethod
+    def of(cls, X: Array, structures: Sequence[str]) -> Self:
+        """The frame of these data; products of columns only if some structure needs them."""
+        d = X.shape[1]
+        # The median keeps a far outlier from drowning the other rows' sums of squares.
+        center = np.median(X, axis=0)
+        scale = (X - center).std(axis=0)
+        diagonal = all(TABLE[name].diagonal for name in structures)
+        pairs = (np.arange(d), np.arange(d)) if diagonal else np.triu_indices(d)
+        scale = np.where(scale > 0.0, scale, 1.0)
+        low, high = np.percentile((X - center) / scale, [25, 75], axis=0)
+        spread = np.round(np.log2(np.where(high > low, high - low, 1.0)))
+        return cls(center, scale, pairs, np.asarray(GRAIN * np.exp2(spread), dtype=np.float64))
+
+    @property
+    def d(self) -> int:
+        """Number of columns."""
+        return len(self.center)
+
+    @property
+    def log_unit(self) -> float:
+        """What a log density loses when the data go back to their own units."""
+        return float(np.log(self.scale).sum())
+
+    def features(self, X: Array) -> Array:
+        """``(1, x, x_i x_j)`` of standardised rows, shape (n, p)."""
+        Z = np.round((X - self.center) / self.scale / self.grain) * self.grain
+        i, j = self.pairs
+        return np.hstack([np.ones((len(Z), 1)), Z, Z[:, i] * Z[:, j]])
+
+    def reveal(self, locations: Array, scales: Array) -> tuple[Array, Array]:
+        """Locations (..., d) and scale matrices (..., d, d) in the units of the data."""
+        return self.center + self.scale * locations, scales * (self.scale[:, None] * self.scale)
+
+    def scatter(self, products: Array) -> Array:
+        """Symmetric matrices (..., d, d) out of their entries in ``pairs``."""
+        i, j = self.pairs
+        result = np.zeros((*products.shape[:-1], self.d, self.d))
+        result[..., i, j] = result[..., j, i] = products
+        return result
+
+    def distance(self, P: Array, locations: Array) -> Array:
+        """Coefficients (b, k, p) of ``(x - m)' P (x - m)`` in the features."""
+        i, j = self.pairs
+        b, k, d = locations.shape
+        linear = np.einsum("bkde,bke->bkd", P, locations)
+        result = np.empty((b, k, 1 + d + len(i)))
+        result[..., 0] = (locations * linear).sum(axis=-1)
+        result[..., 1 : 1 + d] = -2.0 * linear
+        result[..., 1 + d :] = P[..., i, j] * np.where(i == j, 1.0, 2.0)
+        return result
+
+    def update(self, scatter: Array, sizes: Array, variant: Rows, previous: Array | None) -> Array:
+        """Scale matrices under each replicate's structure."""
+        mantissa, exponent = np.frexp(self.scale / np.exp(np.log(self.scale).mean()))
+        units = np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent)
+        result = np.empty_like(scatter)
+        for code in np.unique(variant):
+            rows = np.flatnonzero(variant == code)
+            structure = TABLE[NAMES[code]]
+            # structures that rotate are defined in the units of the data
+            unit = units[:, None] * units if structure.rotates else 1.0
+            start = None if previous is None else previous[rows] * unit
+            result[rows] = structure.update(scatter[rows] * unit, sizes[rows], start) / unit
+        return result
+
+
+def apply(coefficients: Array, features: Array) -> Array:
+    """Products of coefficients (b, k, p) with features (n, p) or (b, n, p): shape (b, k, n)."""
+    if features.ndim == 3:  # every replicate has data of its own
+        return coefficients @ features.mT
+    b, k, p = coefficients.shape
+    return (coefficients.reshape(-1, p) @ features.T).reshape(b, k, -1)
+
+
+def collect(resp: Array, features: Array) -> Array:
+    """Sums of features weighted by ``resp`` (b, k, n): shape (b, k, p)."""
+    if features.ndim == 3:
+        return resp @ features
+    b, k, n = resp.shape
+    return (resp.reshape(-1, n) @ features).reshape(b, k, -1)
+
+
+def outer(a: Array, b: Array) -> Array:
+    """Outer products of vectors (..., d)."""
+    return a[..., :, None] * b[..., None, :]
+
+
+def ellipsoids(matrices: Array, proportions: Array) -> Ellipsoids:
+    """Invert scale matrices (b, k, d, d); what is not positive definite becomes NaN."""
+    b, k, d, _ = matrices.shape
+    half, logdet = factor(matrices.reshape(-1, d, d))  # (d, d, m)
+    with np.errstate(over="ignore", invalid="ignore"):
+        P = np.einsum("ijm,ilm->mjl", half, half).reshape(b, k, d, d)
+        pooled = np.einsum("bk,bkde->bde", proportions, matrices)
+        flatness = np.einsum("bkde,bde->bk", P, pooled) / d
+    return Ellipsoids(P, logdet.reshape(b, k), np.where(proportions > 0.0, flatness, 0.0))
+
+
+def shares(sizes: Array) -> Array:
+    """Proportions (b, k) of sizes; absent components have none."""
+    present = np.where(sizes > ABSENT, sizes, 0.0)
+    result: Array = present / present.sum(axis=1, keepdims=True)
+    return result
+
+
+def log_shares(proportions: Array) -> Array:
+    """Logarithms, finite for absent components too."""
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(proportions), -1e300)
+
+
+def by_chance(flatness: Array, proportions: Array, n: float, d: int) -> NDArray[np.bool_]:
+    """Components (b, k) that are flat by chance, as in `Gaussian.is_spurious`."""
+    logs = -np.log(np.clip(flatness, ABSENT, 1.0 / ABSENT))
+    sizes = np.minimum(n * proportions, n)
+    subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
+    expected = subsets + 0.5 * np.maximum(sizes - d, 0.0) * logs
+    return np.asarray((logs < np.log(FLAT)) & (expected > 0.0))

@@ -1,0 +1,144 @@
+"""Latent classes: categorical columns, independent given the component.
+
+With a feature for every level of every column the log joint densities are one product, and the
+sufficient statistics another.  A missing cell has no feature: it drops out of the product.
+A Dirichlet prior keeps probabilities off the boundary: in each component and column, `pseudo`
+observations with the frequencies of the whole data.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credpart.mixture.frame import apply, collect, log_shares, shares
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+PSEUDO = 1.0
+
+
+class LatentClassParams(NamedTuple):
+    """Parameters of b mixtures, with what the E-step reads of them."""
+
+    proportions: Array  # (b, k)
+    probabilities: Array  # (b, k, levels of all columns)
+    natural: Array  # (b, k, 1 + levels): log joint density = natural . features
+
+
+class ClassParams(NamedTuple):
+    """Parameters of latent classes: ``probabilities[k, j, l]`` is that of level l in column j.
+
+    Columns with fewer levels than another are filled up with NaN.
+    """
+
+    proportions: Array
+    probabilities: Array
+
+
+@dataclass(frozen=True, slots=True)
+class LatentClass:
+    """Mixtures of products of multinomials on codes 0, 1, ... (NaN: missing)."""
+
+    levels: tuple[int, ...]  # of each column
+    frequencies: Array  # (levels of all columns,): in the whole data
+    pseudo: float = PSEUDO
+
+    @classmethod
+    def of(
+        cls, X: Array, levels: Sequence[int], weights: Array | None = None, pseudo: float = PSEUDO
+    ) -> Self:
+        """The family for codes X (n, d)."""
+        family = cls(tuple(levels), np.zeros(sum(levels)), pseudo)
+        counts = family.features(X).T @ (np.ones(len(X)) if weights is None else weights)
+        return cls(family.levels, counts[1:] / family._totals(counts[1:]), pseudo)
+
+    @property
+    def log_unit(self) -> float:
+        """Probabilities have no unit."""
+        return 0.0
+
+    def n_parameters(self, variant: str, c: int) -> int:
+        """Free parameters of a mixture of c components."""
+        return c - 1 + c * (sum(self.levels) - len(self.levels))
+
+    def reveal(self, params: LatentClassParams) -> ClassParams:
+        """Probabilities by column and level."""
+        b, k = params.proportions.shape
+        table = np.full((b, k, len(self.levels), max(self.levels)), np.nan)
+        column = np.repeat(np.arange(len(self.levels)), self.levels)
+        level = np.concatenate([np.arange(m) for m in self.levels])
+        table[:, :, column, level] = params.probabilities
+        return ClassParams(params.proportions, table)
+
+    def sample(
+        self, params: LatentClassParams, n: int, rng: np.random.Generator
+    ) -> tuple[Array, Rows]:
+        """Draw n rows of codes from the first of the mixtures, and their components."""
+        labels = rng.choice(params.proportions.shape[1], size=n, p=params.proportions[0])
+        probabilities = self.reveal(params).probabilities[0]
+        cumulative = np.nan_to_num(np.cumsum(probabilities, axis=-1), nan=np.inf)
+        draws = rng.random((n, len(self.levels), 1))
+        codes = (draws > cumulative[labels]).sum(axis=-1)
+        return np.minimum(codes, np.array(self.levels) - 1).astype(float), labels
+
+    def features(self, X: Array) -> Array:
+        """A one, and an indicator of every level, shape (n, 1 + levels)."""
+        codes = [X[:, j, None] == np.arange(m) for j, m in enumerate(self.levels)]
+        return np.hstack([np.ones((len(X), 1)), *codes]).astype(float)
+
+    def log_joint(self, features: Array, params: LatentClassParams) -> Array:
+        """``log pi_k + log p_k(x_i)``, shape (b, k, n)."""
+        return apply(params.natural, features)
+
+    def statistics(
+        self, features: Array, resp: Array, params: LatentClassParams | None = None
+    ) -> Array:
+        """Sizes, and counts of levels, shape (b, k, 1 + levels)."""
+        return collect(resp, features)
+
+    def m_step(
+        self, statistics: Array, variant: Rows, previous: LatentClassParams | None
+    ) -> LatentClassParams:
+        """Shares of the levels among the cells that are seen."""
+        sizes = np.maximum(statistics[..., 0], 0.0)
+        counts = np.where(sizes[..., None] > 0.0, statistics[..., 1:], 0.0)
+        prior = self.pseudo * self.frequencies
+        # a class that has no cell of a column seen, and no prior, says nothing of it
+        totals = self._totals(counts) + self.pseudo
+        empty = totals <= 0.0
+        probabilities = np.where(empty, self.frequencies, counts + prior) / np.where(
+            empty, 1.0, totals
+        )
+        proportions = shares(sizes)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.where(probabilities == 0.0, -1e3, np.log(probabilities))
+        natural = np.concatenate([log_shares(proportions)[..., None], logs], axis=-1)
+        return LatentClassParams(proportions, probabilities, natural)
+
+    def log_prior(self, params: LatentClassParams) -> Array | float:
+        """Log density of the Dirichlet prior, up to a constant."""
+        logs = params.natural[..., 1:] @ (self.pseudo * self.frequencies)
+        return np.asarray(np.where(params.proportions > 0.0, logs, 0.0).sum(axis=1))
+
+    def pooled(self, statistics: Array, pooling: float = 1.0) -> Self:
+        """This family: its prior already keeps it from breaking down."""
+        return self
+
+    def is_degenerate(self, params: LatentClassParams) -> NDArray[np.bool_]:
+        """Where statistics were no counts at all."""
+        return np.asarray(~(params.probabilities >= 0.0).all(axis=(1, 2)))
+
+    def is_spurious(self, params: LatentClassParams, n: float) -> NDArray[np.bool_]:
+        """Probabilities are bounded: no component is a spike."""
+        return np.zeros(params.proportions.shape, dtype=bool)
+
+    def _totals(self, counts: Array) -> Array:
+        """Sums over the levels of each column, for every level."""
+        starts = np.cumsum((0, *self.levels[:-1]))
+        sums = np.add.reduceat(counts, starts, axis=-1)
+        result: Array = np.repeat(sums, self.levels, axis=-1)
+        return result

@@ -1,0 +1,90 @@
+"""A mixture of every family, with known parameters: what the one harness runs on."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from credpart.mixture.frame import Frame
+from credpart.mixture.gaussian import NAMES, Gaussian
+from credpart.mixture.latent_class import LatentClass
+from credpart.mixture.location_scale import LocationScale
+from credpart.mixture.mixed import Mixed
+from credpart.mixture.skew import SKEW_NORMAL, SKEW_T
+from credpart.mixture.student import T
+
+PROPORTIONS = np.array([[0.4, 0.6]])
+LOCATIONS = np.array([[[-1.0, 0.0], [1.0, 0.5]]])
+SCALES = np.array([[[[0.3, 0.1], [0.1, 0.2]], [[0.2, -0.1], [-0.1, 0.4]]]])
+SKEWNESS = np.array([[[-1.0, 0.6], [0.8, 0.4]]])
+DOF = np.array([[4.0, 8.0]])
+FRAME = Frame(np.array([3.0, -2.0]), np.array([2.0, 0.5]), np.triu_indices(2), np.full(2, 2.0**-33))
+
+
+class Case(NamedTuple):
+    """A family, one mixture of it, and the mixture's variant."""
+
+    family: Any
+    params: Any
+    variant: int
+
+
+def gaussian() -> Case:
+    family = Gaussian(*FRAME_FIELDS)
+    second = SCALES + LOCATIONS[..., :, None] * LOCATIONS[..., None, :]
+    i, j = FRAME.pairs
+    rows = np.concatenate([np.ones((1, 2, 1)), LOCATIONS, second[..., i, j]], axis=-1)
+    variant = NAMES.index("VVV")
+    return Case(
+        family, family.m_step(PROPORTIONS[..., None] * rows, np.array([variant]), None), variant
+    )
+
+
+def location_scale(law: Any, structure: str = "VVV") -> Case:
+    family = LocationScale(FRAME, law)
+    skewness = SKEWNESS * law.is_skew
+    dof = DOF if law.bounds else np.full_like(DOF, np.inf)
+    scales = SCALES if structure == "VVV" else np.repeat(SCALES[:, :1], 2, axis=1)
+    params = family.complete(PROPORTIONS, LOCATIONS, scales, skewness, dof)
+    return Case(family, params, NAMES.index(structure))
+
+
+def latent_class() -> Case:
+    levels = (2, 3, 4, 2, 2)
+    rng = np.random.default_rng(5)
+    counts = np.stack(
+        [np.concatenate([rng.dirichlet(np.full(m, 0.7)) for m in levels]) for _ in range(2)]
+    )
+    family = LatentClass(levels, counts.mean(axis=0), pseudo=1.0)
+    rows = np.concatenate([np.ones((1, 2, 1)), counts[None]], axis=-1)
+    statistics = 1e9 * PROPORTIONS[..., None] * rows  # so many that the prior is not felt
+    return Case(family, family.m_step(statistics, np.array([0]), None), 0)
+
+
+def mixed() -> Case:
+    classes = latent_class()
+    family = Mixed(
+        FRAME.center, FRAME.scale, np.array([0, 3]), np.array([1, 2, 4, 5, 6]), classes.family
+    )
+    variances = np.einsum("bkdd->bkd", SCALES)
+    rows = [
+        np.ones((1, 2, 1)),
+        classes.params.probabilities,
+        np.ones((1, 2, 2)),
+        LOCATIONS,
+        variances + LOCATIONS**2,
+    ]
+    statistics = 1e9 * PROPORTIONS[..., None] * np.concatenate(rows, axis=-1)
+    return Case(family, family.m_step(statistics, np.array([0]), None), 0)
+
+
+FRAME_FIELDS = FRAME.center, FRAME.scale, FRAME.pairs, FRAME.grain
+CASES = {
+    "VVV": gaussian(),
+    "t": location_scale(T),
+    "t-EEE": location_scale(T, "EEE"),
+    "skew-normal": location_scale(SKEW_NORMAL),
+    "skew-t": location_scale(SKEW_T),
+    "skew-t-EEE": location_scale(SKEW_T, "EEE"),
+    "latent-class": latent_class(),
+    "mixed": mixed(),
+}
