@@ -159,7 +159,7 @@ def test_streams_depend_on_the_seed_alone():
 def test_a_chunk_is_a_power_of_two_that_fits(n, width):
     size = chunk_size(n, width)
     assert size.bit_count() == 1
-    assert 16 <= size <= 512
+    assert 16 <= size <= 1024
     assert size == 16 or size * n * width <= 1 << 21
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -128,7 +129,7 @@ class Bench:
     def _file(self, name: str, case: Case) -> Path | None:
         if self.out is None:
             return None
-        text = json.dumps([credpart.__version__, case], sort_keys=True)
+        text = json.dumps([library_digest(), case], sort_keys=True)
         return self.out / "cache" / name / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
 
     def _read(self, name: str, case: Case) -> Any:
@@ -140,6 +141,16 @@ class Bench:
         if file:
             file.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(file, json.dumps({"case": case, **record}).encode())
+
+
+@cache
+def library_digest() -> str:
+    """Digest of all code that makes numbers: a result is kept as long as it has not changed."""
+    root, digest = Path(credpart.__file__).parent, hashlib.sha256()
+    for file in sorted(root.rglob("*.py")):
+        if file.relative_to(root).parts[0] != "plot":
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def timed(task: Callable[..., Result], case: Case) -> dict[str, Any]:

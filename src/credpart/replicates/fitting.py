@@ -1,7 +1,8 @@
 """Refit a mixture to bootstrap samples (Algorithm 1, lines 1-3), by chunks.
 
 The size of a chunk depends on the problem alone, so the number of jobs and the backend change no
-bit.  Many replicates in a chunk is fast: each step of EM is one call for all of them.
+bit.  Many replicates in a chunk is fast: each step of EM is one call for all of them, and on small
+data threads would only wait for each other.
 """
 
 import warnings
@@ -30,7 +31,7 @@ from credpart.replicates.race import Plan, Refits, contenders, refit
 from credpart.replicates.value import Replicates
 
 CHUNK_VALUES = 1 << 21  # posteriors of the replicates that are refitted together
-SMALLEST, LARGEST = 16, 512  # replicates in a chunk
+SMALLEST, LARGEST = 16, 1024  # replicates in a chunk
 PILOT = 64  # replicates that try every structure
 
 
@@ -150,7 +151,7 @@ def chunk_size(n: int, width: int) -> int:
     """Replicates in a chunk, with n objects and ``width`` posteriors each: a power of 2.
 
     >>> chunk_size(150, 3), chunk_size(1000, 7), chunk_size(10_000, 50)
-    (512, 256, 16)
+    (1024, 256, 16)
     """
     most = int(np.clip(CHUNK_VALUES // (n * width), SMALLEST, LARGEST))
     return 1 << (most.bit_length() - 1)
