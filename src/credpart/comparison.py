@@ -46,6 +46,13 @@ class Comparison:
         Credal Rand index between each two methods.
     partitions : dict
         The `EvidentialPartition` of each method.
+
+    Examples
+    --------
+    >>> from credpart import compare
+    >>> from credpart.datasets import load_butterfly
+    >>> compare(load_butterfly().X, n_clusters=2, methods=["ecm", "evclus"])
+    Comparison(ecm, evclus)
     """
 
     table: pd.DataFrame

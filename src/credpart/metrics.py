@@ -20,13 +20,31 @@ from credpart.partition import EvidentialPartition
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = [
+    "Shares",
+    "adjusted_rand",
+    "confusion",
+    "credal_distance",
+    "credal_rand",
+    "misplaced",
+    "nonspecificity",
+    "shares",
+]
+
 BLOCK_PAIRS = 2**20  # pairs compared at a time
 
 Labels = NDArray[np.intp]
 
 
 class Shares(NamedTuple):
-    """Which share of the objects is of each sort, by the set of highest mass; they sum to 1."""
+    """Which share of the objects is of each sort, by the set of highest mass; they sum to 1.
+
+    Examples
+    --------
+    >>> from credpart import EvidentialPartition
+    >>> shares(EvidentialPartition.from_hard([0, 1])).certain
+    1.0
+    """
 
     certain: float  # a single cluster
     ambiguous: float  # several clusters

@@ -16,7 +16,14 @@ RandomState = int | np.random.Generator | None
 
 
 class GaussianTruth(NamedTuple):
-    """The parameters of a Gaussian mixture."""
+    """The parameters of a Gaussian mixture.
+
+    Examples
+    --------
+    >>> from credpart.datasets import make_mixture1
+    >>> make_mixture1(random_state=0).truth.proportions.round(3).tolist()
+    [0.333, 0.333, 0.333]
+    """
 
     proportions: Array  # (c,)
     means: Array  # (c, d)
@@ -37,6 +44,13 @@ class Sample:
         True probabilities of the components given ``X``.
     truth : GaussianTruth
         The parameters of the mixture.
+
+    Examples
+    --------
+    >>> from credpart.datasets import make_mixture1
+    >>> sample = make_mixture1(5, random_state=0)
+    >>> sample.X.shape, sample.y.tolist(), sample.posteriors.shape
+    ((5, 2), [1, 0, 0, 0, 2], (5, 3))
     """
 
     X: Array

@@ -15,7 +15,15 @@ from credpart._checks import check_choice
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Dataset:
-    """A bundled data set: the measurements, and the classes that they were not clustered by."""
+    """A bundled data set: the measurements, and the classes that they were not clustered by.
+
+    Examples
+    --------
+    >>> from credpart.datasets import load_iris
+    >>> iris = load_iris()
+    >>> iris.X.shape, len(iris.y), iris.name
+    ((150, 4), 150, 'iris')
+    """
 
     X: pd.DataFrame
     y: NDArray[np.str_] | None  # None: no classes are known

@@ -43,6 +43,13 @@ class IRQPResult:
         Algorithm 2, of rows that still change: it is not computed here.
     converged : bool
         False if `max_sweeps` ended the search.
+
+    Examples
+    --------
+    >>> from credpart import PairwiseIntervals, focal_sets, irqp
+    >>> intervals = PairwiseIntervals([0.9, 0.0, 0.1], [1.0, 0.1, 0.2], level=0.9)
+    >>> irqp(intervals, focal_sets(2)).partition
+    EvidentialPartition(n_objects=3, n_clusters=2, n_focal_sets=3)
     """
 
     partition: EvidentialPartition

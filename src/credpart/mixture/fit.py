@@ -63,6 +63,14 @@ class MixtureFit:
         Iterations of EM.
     status : Status
         How the fit ended: ok, regularised or not converged.
+
+    Examples
+    --------
+    >>> from credpart import fit_mixture
+    >>> from credpart.datasets import load_iris
+    >>> fit = fit_mixture(load_iris().X, 3, "VEV")
+    >>> fit.n_parameters, round(fit.loglik, 1), round(fit.bic, 1)
+    (38, -186.1, -562.6)
     """
 
     family: Gaussian

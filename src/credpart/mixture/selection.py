@@ -54,6 +54,13 @@ class Selection:
         Why a cell has no fit, by (number of clusters, model).
     criterion : str
         The criterion that ``table`` shows and ``best`` maximises: larger is better.
+
+    Examples
+    --------
+    >>> from credpart import select_mixture
+    >>> from credpart.datasets import load_iris
+    >>> select_mixture(load_iris().X, [2, 3], ["EEE", "VEV"])
+    Selection(4 fits, 0 missing; best by bic: VEV, n_clusters=2)
     """
 
     fits: Mapping[Cell, MixtureFit]

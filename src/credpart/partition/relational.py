@@ -18,7 +18,14 @@ BLOCK_PAIRS = 2**18  # 2 MB a block; a constant, so that results keep their last
 
 
 class Relational(NamedTuple):
-    """The masses of Eq. (2), each (n, n); the empty set has what they lack to 1."""
+    """The masses of Eq. (2), each (n, n); the empty set has what they lack to 1.
+
+    Examples
+    --------
+    >>> from credpart import EvidentialPartition
+    >>> EvidentialPartition.from_rough([[1, 0], [1, 1]]).relational().unknown.tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
 
     same: Array  # m_ij({s_ij})
     apart: Array  # m_ij({not s_ij})

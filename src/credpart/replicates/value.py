@@ -30,6 +30,14 @@ class Replicates:
     loglik, n_iter : arrays of shape (B,)
         Log-likelihood of each replicate's own sample (with the log prior, if it was regularised),
         and iterations of EM.
+
+    Examples
+    --------
+    >>> from credpart import bootstrap, fit_mixture
+    >>> from credpart.datasets import make_mixture1
+    >>> X = make_mixture1(60, random_state=0).X
+    >>> bootstrap(X, fit_mixture(X, 3, "EII"), 20, random_state=0)
+    Replicates(20 nonparametric: 20 ok)
     """
 
     family: Gaussian
