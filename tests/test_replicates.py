@@ -60,7 +60,7 @@ def test_parametric_samples_come_from_the_fit():
     assert draws.features.shape == (400, len(SMALL), 5)  # 1, x, and squares: EII is diagonal
     assert (draws.weights == 1.0).all()
     proportions, means, covariances = FIT.params
-    X = FIT.family.center + FIT.family.scale * draws.features[..., 1:3].reshape(-1, 2)
+    X = FIT.family.frame.center + FIT.family.frame.scale * draws.features[..., 1:3].reshape(-1, 2)
     expected = proportions @ means
     spread = np.einsum("k,kde->de", proportions, covariances)
     spread += np.einsum("k,kd,ke->de", proportions, means - expected, means - expected)

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from credpart.mixture.frame import Frame
-from credpart.mixture.gaussian import NAMES, Gaussian
+from credpart.mixture.frame import NAMES, Frame
+from credpart.mixture.gaussian import Gaussian
 from credpart.mixture.latent_class import LatentClass
 from credpart.mixture.location_scale import LocationScale
 from credpart.mixture.mixed import Mixed
@@ -29,7 +29,7 @@ class Case(NamedTuple):
 
 
 def gaussian() -> Case:
-    family = Gaussian(*FRAME_FIELDS)
+    family = Gaussian(FRAME)
     second = SCALES + LOCATIONS[..., :, None] * LOCATIONS[..., None, :]
     i, j = FRAME.pairs
     rows = np.concatenate([np.ones((1, 2, 1)), LOCATIONS, second[..., i, j]], axis=-1)
@@ -77,7 +77,6 @@ def mixed() -> Case:
     return Case(family, family.m_step(statistics, np.array([0]), None), 0)
 
 
-FRAME_FIELDS = FRAME.center, FRAME.scale, FRAME.pairs, FRAME.grain
 CASES = {
     "VVV": gaussian(),
     "t": location_scale(T),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from credpart.mixture import chart
 from credpart.mixture.ascent import Metric, maximise, observed_metric
 from credpart.mixture.em import Status, e_step, em, take
-from credpart.mixture.gaussian import NAMES, TABLE
+from credpart.mixture.frame import NAMES, TABLE
 
 from .families import CASES
 

@@ -8,7 +8,7 @@ from scipy.linalg import expm
 from scipy.optimize import minimize
 
 from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES, factor, log_determinant
-from credpart.mixture.gaussian import ABSENT
+from credpart.mixture.frame import ABSENT
 
 ITERATIVE = ["VEI", "VEE", "VEV", "EVE", "VVE"]
 NESTED = [(name, inner) for name in STRUCTURES for inner in STRUCTURES[name].nested]

@@ -6,7 +6,7 @@ from scipy.stats import chi2
 
 from credpart.mixture.ascent import maximise
 from credpart.mixture.em import Status, e_step, em, normalise, take
-from credpart.mixture.gaussian import NAMES
+from credpart.mixture.frame import NAMES
 
 from .families import CASES
 

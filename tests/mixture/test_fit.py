@@ -183,7 +183,7 @@ def test_fit_is_frozen(cloud):
     fit = fit_mixture(cloud, 2)
     with pytest.raises(dataclasses.FrozenInstanceError):
         fit.loglik = 0.0
-    for array in (*fit.params, *fit.internal, fit.family.center, fit.family.scale):
+    for array in (*fit.params, *fit.internal, fit.family.frame.center, fit.family.frame.scale):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0.0
 

@@ -7,7 +7,8 @@ from credpart import fit_mixture, select_mixture
 from credpart.datasets import load_iris, make_mixture3
 from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES
 from credpart.mixture.em import em
-from credpart.mixture.gaussian import FLAT, NAMES, SINGULAR, Gaussian
+from credpart.mixture.frame import FLAT, NAMES, SINGULAR
+from credpart.mixture.gaussian import Gaussian
 
 AFFINE = ["EEE", "VEE", "EVV", "VVV"]
 DIAGONAL = ["EEI", "VEI", "EVI", "VVI"]  # along the columns, and not the same in all
@@ -22,12 +23,12 @@ def code(name):
 def draw_params(family, name, c, seed=0):
     """Parameters of a structure: an M-step from statistics of c random clusters."""
     rng = np.random.default_rng(seed)
-    d = len(family.center)
+    d = len(family.frame.center)
     sizes = 100.0 * rng.dirichlet(np.full(c, 5.0))
     means = rng.normal(0, 3, (c, d))
     roots = rng.normal(0, 0.5, (c, d, d + 2))
     seconds = sizes[:, None, None] * (roots @ roots.mT + means[:, :, None] * means[:, None, :])
-    i, j = family.pairs
+    i, j = family.frame.pairs
     statistics = np.column_stack([sizes, sizes[:, None] * means, seconds[:, i, j]])
     return family.m_step(statistics[None], code(name), None)
 

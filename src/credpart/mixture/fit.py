@@ -20,7 +20,8 @@ from credpart._errors import ConvergenceWarning, DegeneracyWarning, DegenerateMi
 from credpart._threads import one_blas_thread
 from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status, normalise, row_blocks
-from credpart.mixture.gaussian import TABLE, Gaussian, GaussianParams, MixtureParams
+from credpart.mixture.frame import TABLE
+from credpart.mixture.gaussian import Gaussian, GaussianParams, MixtureParams
 from credpart.mixture.screen import screen
 from credpart.mixture.search import Candidate, Cell, Outcome, run, search
 from credpart.mixture.start import starting_partitions
@@ -85,7 +86,7 @@ class MixtureFit:
     names: list[str] | None
 
     def __post_init__(self) -> None:
-        for array in (*self.internal, self.family.center, self.family.scale):
+        for array in self.internal:
             array.flags.writeable = False
 
     @property
@@ -145,7 +146,7 @@ class MixtureFit:
 
     def _score(self, X: Any) -> tuple[Array, Array]:
         values = check_data(X).values
-        check_columns(values, len(self.family.center))
+        check_columns(values, self.family.frame.d)
         return score(self.family, self.internal, values)
 
     def __repr__(self) -> str:

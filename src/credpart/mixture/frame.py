@@ -13,11 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from credpart.mixture.covariance import factor
-from credpart.mixture.gaussian import ABSENT, FLAT, GRAIN, NAMES, TABLE
+from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES, Structure, factor
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+
+# Other units change the last bits of the data, and EM would end a little elsewhere: so data are
+# rounded, to this part of the spread of their middle half.
+GRAIN = 2.0**-33
+# A component is singular where its smallest variance, relative to the pooled within-cluster
+# covariance, drowns in the rounding of the sums of squares.
+SINGULAR = 1e10
+FLAT = 1e-3  # relative variance of a component that may be a spike
+ABSENT = 1e-290  # size of a component without observations: finite everywhere, felt nowhere
+
+TABLE: dict[str, Structure] = {**STRUCTURES, **ONE_DIMENSION}
+NAMES: tuple[str, ...] = tuple(TABLE)
 
 
 class Ellipsoids(NamedTuple):
@@ -49,7 +60,10 @@ class Frame:
         scale = np.where(scale > 0.0, scale, 1.0)
         low, high = np.percentile((X - center) / scale, [25, 75], axis=0)
         spread = np.round(np.log2(np.where(high > low, high - low, 1.0)))
-        return cls(center, scale, pairs, np.asarray(GRAIN * np.exp2(spread), dtype=np.float64))
+        grain = np.asarray(GRAIN * np.exp2(spread), dtype=np.float64)
+        for array in (center, scale, grain):
+            array.flags.writeable = False
+        return cls(center, scale, pairs, grain)
 
     @property
     def d(self) -> int:
@@ -91,16 +105,24 @@ class Frame:
 
     def update(self, scatter: Array, sizes: Array, variant: Rows, previous: Array | None) -> Array:
         """Scale matrices under each replicate's structure."""
-        mantissa, exponent = np.frexp(self.scale / np.exp(np.log(self.scale).mean()))
-        units = np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent)
         result = np.empty_like(scatter)
         for code in np.unique(variant):
             rows = np.flatnonzero(variant == code)
-            structure = TABLE[NAMES[code]]
-            # structures that rotate are defined in the units of the data
-            unit = units[:, None] * units if structure.rotates else 1.0
-            start = None if previous is None else previous[rows] * unit
-            result[rows] = structure.update(scatter[rows] * unit, sizes[rows], start) / unit
+            start = None if previous is None else previous[rows]
+            result[rows] = self._update(TABLE[NAMES[code]], scatter[rows], sizes[rows], start)
+        return result
+
+    def _update(
+        self, structure: Structure, scatter: Array, sizes: Array, start: Array | None
+    ) -> Array:
+        """Scale matrices under a structure, in the units that the structure is defined in."""
+        if not structure.rotates:
+            return structure.update(scatter, sizes, start)
+        mantissa, exponent = np.frexp(self.scale / np.exp(np.log(self.scale).mean()))
+        units = np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent)
+        units = units[:, None] * units
+        start = None if start is None else start * units
+        result: Array = structure.update(scatter * units, sizes, start) / units
         return result
 
 
@@ -150,7 +172,14 @@ def log_shares(proportions: Array) -> Array:
 
 
 def by_chance(flatness: Array, proportions: Array, n: float, d: int) -> NDArray[np.bool_]:
-    """Components (b, k) that are flat by chance, as in `Gaussian.is_spurious`."""
+    """Components (b, k) that are flat by chance.
+
+    Flat: the harmonic mean v of a component's variances relative to the pooled within-cluster
+    covariance is below `FLAT`.  By chance: n objects have ``C(n, N)`` subsets of the component's
+    size N, and N points in d dimensions lie that close to a hyperplane with a probability of the
+    order of ``v^((N - d) / 2)``; so one such subset is expected.  Both are free of scale.
+    """
+    # 0 is an absent component, inf one without any width
     logs = -np.log(np.clip(flatness, ABSENT, 1.0 / ABSENT))
     sizes = np.minimum(n * proportions, n)
     subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)

@@ -26,6 +26,10 @@ from scipy.special import digamma, polygamma
 
 from credpart.mixture import chart
 from credpart.mixture.frame import (
+    ABSENT,
+    NAMES,
+    SINGULAR,
+    TABLE,
     Frame,
     apply,
     by_chance,
@@ -35,7 +39,6 @@ from credpart.mixture.frame import (
     outer,
     shares,
 )
-from credpart.mixture.gaussian import ABSENT, NAMES, SINGULAR, TABLE
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

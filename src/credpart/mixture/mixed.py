@@ -11,8 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.frame import apply, by_chance, collect
-from credpart.mixture.gaussian import ABSENT, SINGULAR
+from credpart.mixture.frame import ABSENT, SINGULAR, apply, by_chance, collect
 from credpart.mixture.latent_class import PSEUDO, LatentClass, LatentClassParams
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from credpart._checks import Table
 from credpart._errors import DataWarning
-from credpart.mixture.gaussian import TABLE
+from credpart.mixture.frame import TABLE
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credpart.mixture.em import EMResult, Status, em
-from credpart.mixture.gaussian import NAMES, TABLE, Gaussian, GaussianParams
+from credpart.mixture.frame import NAMES, TABLE
+from credpart.mixture.gaussian import Gaussian, GaussianParams
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]

@@ -25,7 +25,8 @@ from credpart._errors import DegeneracyWarning
 from credpart._threads import one_blas_thread
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status
 from credpart.mixture.fit import CRITERIA, REGULARIZATIONS, MixtureFit, Progress, check_columns
-from credpart.mixture.gaussian import NAMES, GaussianParams
+from credpart.mixture.frame import NAMES
+from credpart.mixture.gaussian import GaussianParams
 from credpart.replicates.draws import RESAMPLING, distinct
 from credpart.replicates.race import Plan, Refits, contenders, refit
 from credpart.replicates.value import Replicates
@@ -166,7 +167,7 @@ def _check_fits(
             "`fit` must hold fits of one selection with the same number of clusters, "
             f"got {list(fits)!r}."
         )
-    check_columns(values, len(fits[0].family.center))
+    check_columns(values, fits[0].family.frame.d)
     c = fits[0].n_clusters
     if total <= c:
         raise ValueError(

@@ -28,7 +28,8 @@ from credpart.mixture.em import (
     take,
 )
 from credpart.mixture.fit import CRITERIA, MixtureFit
-from credpart.mixture.gaussian import NAMES, Gaussian, GaussianParams
+from credpart.mixture.frame import NAMES
+from credpart.mixture.gaussian import Gaussian, GaussianParams
 from credpart.replicates.draws import RESAMPLING, Draws, Objects
 
 Rows = NDArray[np.intp]

@@ -81,7 +81,7 @@ class Replicates:
         `pairwise_intervals` reads as it is.
         """
         values = check_data(X).values
-        check_columns(values, len(self.family.center))
+        check_columns(values, self.family.frame.d)
         features = self.family.features(values)
         out = np.empty((len(values), self.n_clusters, len(self)))
         starts = range(0, len(self), BLOCK_REPLICATES)
