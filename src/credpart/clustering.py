@@ -1,9 +1,7 @@
 """The whole pipeline as one estimator: the only module that knows all stages."""
 
-import logging
 import math
 from collections.abc import Iterable, Sequence
-from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +18,7 @@ from credpart._checks import (
     check_integer,
     check_weights,
 )
+from credpart._progress import Progress, shown
 from credpart.focal import KINDS, BoolArray, check_focal_sets, cluster_similarity, focal_sets
 from credpart.intervals import PairwiseIntervals, cross_intervals, pairwise_intervals
 from credpart.masses import irqp, row_masses
@@ -39,8 +38,6 @@ from credpart.replicates.fitting import seed_sequence
 
 SELECTIONS = ("each", "once")
 NEW_VALUES = 1 << 22  # posteriors and bounds of the new objects that are worked on together
-
-logger = logging.getLogger("credpart")
 
 
 class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -84,7 +81,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs : int, optional
         Jobs, as in joblib; the result is the same to the byte for any number.
     verbose : int
-        If positive, each stage is logged at level INFO by the logger "credpart".
+        If positive, each stage shows a bar with the time left, on a terminal or in a notebook,
+        and is logged at level INFO by the logger "credpart".
 
     Attributes
     ----------
@@ -178,10 +176,10 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._fit_X, self._index = table.values, table.index
         self.timings_: dict[str, float] = {}
 
-        with _Stage(self, "select"):
-            self.selection_ = self._select(X, weights, numbers, models)
+        with shown("select", self.verbose, self.timings_) as progress:
+            self.selection_ = self._select(X, weights, numbers, models, progress)
             self.mixture_ = self.selection_.best
-        with _Stage(self, "bootstrap"):  # Algorithm 1, lines 1-3
+        with shown("bootstrap", self.verbose, self.timings_) as progress:  # Algorithm 1, lines 1-3
             self.replicates_ = bootstrap(
                 table.values,
                 self._contenders(),
@@ -193,6 +191,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 tol=self.tol,
                 random_state=seed,
                 n_jobs=self.n_jobs,
+                progress=progress,
             )
         return self.refit_partition()
 
@@ -208,10 +207,10 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         0.95
         """
         check_is_fitted(self, "replicates_")
-        posteriors = self.replicates_.posteriors(self._fit_X, n_jobs=self.n_jobs)
-        return pairwise_intervals(
-            posteriors, self.level if level is None else level, n_jobs=self.n_jobs
-        )
+        with shown("intervals", self.verbose, self.timings_) as progress:  # Algorithm 1, lines 4-11
+            posteriors = self.replicates_.posteriors(self._fit_X, n_jobs=self.n_jobs)
+            level = self.level if level is None else level
+            return pairwise_intervals(posteriors, level, n_jobs=self.n_jobs, progress=progress)
 
     def refit_partition(
         self,
@@ -237,10 +236,10 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "replicates_")
         posteriors = self.mixture_.posteriors(self._fit_X)
         focal = self._focal_sets(posteriors, focal_sets, omega, overlap)
-        with _Stage(self, "intervals"):  # Algorithm 1, lines 4-11
-            self.intervals_: PairwiseIntervals = self.intervals(level)
-        with _Stage(self, "partition"):  # Algorithm 2
-            result = irqp(self.intervals_, focal, start=_start(posteriors, focal))
+        self.intervals_: PairwiseIntervals = self.intervals(level)
+        with shown("partition", self.verbose, self.timings_) as progress:  # Algorithm 2
+            start = _start(posteriors, focal)
+            result = irqp(self.intervals_, focal, start=start, progress=progress)
         self.partition_ = EvidentialPartition(result.partition.masses, focal, index=self._index)
         self.objective_ = result.objective
         self.labels_ = self.partition_.labels
@@ -269,11 +268,14 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         size = max(1, NEW_VALUES // (B * self.partition_.n_clusters + 2 * n))
         known = self.replicates_.posteriors(self._fit_X, n_jobs=self.n_jobs)
         masses = np.empty((len(values), f))
-        for first in range(0, len(values), size):
-            rows = slice(first, first + size)
-            new = self.replicates_.posteriors(values[rows], n_jobs=self.n_jobs)
-            bounds = cross_intervals(new, known, self.intervals_.level, n_jobs=self.n_jobs)
-            masses[rows] = row_masses(self.partition_, *bounds)
+        with shown("predict", self.verbose) as progress:
+            for first in range(0, len(values), size):
+                rows = slice(first, first + size)
+                new = self.replicates_.posteriors(values[rows], n_jobs=self.n_jobs)
+                bounds = cross_intervals(new, known, self.intervals_.level, n_jobs=self.n_jobs)
+                masses[rows] = row_masses(self.partition_, *bounds)
+                if progress is not None:
+                    progress("predict", min(1.0, rows.stop / len(values)))
         return masses
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -306,7 +308,14 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             )
         return numbers, models
 
-    def _select(self, X: Any, weights: Array, numbers: list[int], models: list[str]) -> Selection:
+    def _select(
+        self,
+        X: Any,
+        weights: Array,
+        numbers: list[int],
+        models: list[str],
+        progress: Progress | None,
+    ) -> Selection:
         """All fits that the mixture is chosen from."""
         options: dict[str, Any] = {
             "sample_weight": weights,
@@ -322,7 +331,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.n_clusters, str):  # "auto" asks for no more than the data can carry
             distinct = len(np.unique(self._fit_X[weights > 0.0], axis=0))
             numbers = [c for c in numbers if c < distinct] or numbers[:1]
-        return select_mixture(X, numbers, models, self.criterion, **options)
+        return select_mixture(X, numbers, models, self.criterion, progress=progress, **options)
 
     def _contenders(self) -> list[Any]:
         """The fits that replicates choose among, the best one first."""
@@ -342,21 +351,6 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             overlap=self.overlap if overlap is None else overlap,
             similarity=cluster_similarity(posteriors),
         )
-
-
-class _Stage:
-    """Time a stage, and tell of it."""
-
-    def __init__(self, model: CalibratedClustering, name: str) -> None:
-        self.model, self.name = model, name
-
-    def __enter__(self) -> None:
-        self.began = perf_counter()
-
-    def __exit__(self, *exception: object) -> None:
-        seconds = self.model.timings_[self.name] = perf_counter() - self.began
-        if self.model.verbose:
-            logger.info("%s: %.2f s", self.name, seconds)
 
 
 def _check_model(model: Any, d: int) -> list[str]:

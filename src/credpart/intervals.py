@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import squareform
 
 from credpart._checks import Array, check_fraction
+from credpart._progress import Progress
 
 ROUNDING = 1e-12  # bounds that leave [0, 1], or cross, by less are moved back
 SUM_TOLERANCE = 1e-6  # how far the posteriors of one object may be from a sum of 1
@@ -99,14 +100,18 @@ class PairwiseIntervals:
 
 @overload
 def pairwise_intervals(
-    posteriors: ArrayLike, level: float = ..., *, n_jobs: int | None = ...
+    posteriors: ArrayLike, level: float = ..., *, n_jobs: int | None = ..., progress: Any = ...
 ) -> PairwiseIntervals: ...
 @overload
 def pairwise_intervals(
-    posteriors: ArrayLike, level: Sequence[float], *, n_jobs: int | None = ...
+    posteriors: ArrayLike, level: Sequence[float], *, n_jobs: int | None = ..., progress: Any = ...
 ) -> list[PairwiseIntervals]: ...
 def pairwise_intervals(
-    posteriors: ArrayLike, level: float | Sequence[float] = 0.9, *, n_jobs: int | None = None
+    posteriors: ArrayLike,
+    level: float | Sequence[float] = 0.9,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> PairwiseIntervals | list[PairwiseIntervals]:
     """Return percentile intervals on the pairwise probabilities of Eq. (4).
 
@@ -122,6 +127,8 @@ def pairwise_intervals(
     n_jobs : int, optional
         Number of threads, as in joblib; `joblib.parallel_config` is respected.  It changes no bit
         of the result.
+    progress : callable, optional
+        Called with "intervals" and the share that is done.
 
     Returns
     -------
@@ -139,9 +146,14 @@ def pairwise_intervals(
     by_object = _by_object("posteriors", posteriors)
     levels = _levels(level)
     ranks = [_rank(one, by_object.shape[2]) for one in levels]
-    slabs = _slabs(by_object, by_object, ranks, n_jobs=n_jobs, distinct=True)
+    slabs = []
+    for slab in _slabs(by_object, by_object, ranks, n_jobs=n_jobs, distinct=True):
+        slabs.append(_above_diagonal(slab))
+        if progress is not None:
+            left = max(0.0, 1.0 - len(slabs) * TILE_ROWS / len(by_object))
+            progress("intervals", 1.0 - left**2)  # what is left has pairs within itself only
     empty = np.empty((len(ranks), 2, 0))
-    bounds = np.concatenate([empty, *(_above_diagonal(slab) for slab in slabs)], axis=2)
+    bounds = np.concatenate([empty, *slabs], axis=2)
     results = [
         PairwiseIntervals(lower, upper, one)
         for (lower, upper), one in zip(bounds, levels, strict=True)
@@ -229,7 +241,7 @@ def _rank(level: float, B: int) -> Rank:
 
 def _slabs(
     left: Array, right: Array, ranks: list[Rank], *, n_jobs: int | None, distinct: bool
-) -> list[Array]:
+) -> Iterator[Array]:
     """Bounds by slabs of rows; ``distinct`` objects are on both sides, and need j > i only."""
     m = len(left) - distinct
     starts = range(0, m, TILE_ROWS)
@@ -237,7 +249,7 @@ def _slabs(
         delayed(_slab)(left, right, slice(i, min(i + TILE_ROWS, m)), (i + 1) * distinct, ranks)
         for i in starts
     )
-    slabs: list[Array] = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+    slabs: Iterator[Array] = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
     return slabs
 
 

@@ -5,12 +5,14 @@ It minimises any sum over pairs of squared errors of bilinear forms of their mas
 """
 
 from collections.abc import Sequence
+from math import log
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval
 
 from credpart._checks import Array
+from credpart._progress import Progress
 from credpart.simplex_qp import rise, simplex_qp, violation
 
 OPTIMAL = 1e-10  # how closely every row meets its KKT conditions, relative to its coefficients
@@ -111,7 +113,13 @@ class Descent(NamedTuple):
 
 
 def descend(
-    targets: Sequence[Target], start: Array, *, tol: float, max_sweeps: int, floor: float = 0.0
+    targets: Sequence[Target],
+    start: Array,
+    *,
+    tol: float,
+    max_sweeps: int,
+    floor: float = 0.0,
+    progress: Progress | None = None,
 ) -> Descent:
     """Sweep over blocks of rows until all are optimal, or until Eq. (19) falls below ``tol``.
 
@@ -123,7 +131,7 @@ def descend(
     least = max(floor, np.finfo(np.float64).eps * len(M) ** 2)  # J may be 0
     path: list[tuple[Array, Array]] = []
     drops: list[float] = []
-    converged = False
+    converged, share = False, 0.0
     while not converged and len(drops) < max_sweeps:
         due = path and len(drops) % PERIOD == 0
         before, gain = extrapolate(targets, path) if due else (M, 0.0)
@@ -133,8 +141,16 @@ def descend(
         J -= drops[-1]
         converged = worst <= OPTIMAL or error < tol
         path = [*path[-MEMORY:], (before, M)]
+        if progress is not None:
+            share = max(share, _share(worst, OPTIMAL), _share(error, tol))
+            progress("partition", share)
     later = np.cumsum([0.0, *drops[:0:-1]])[::-1]
     return Descent(M, objective(targets, M) + later, converged)
+
+
+def _share(error: float, goal: float) -> float:
+    """How far an error, from 1, has come on its way to the goal: it falls by factors."""
+    return min(1.0, max(0.0, log(max(error, goal)) / log(goal)))
 
 
 def sweep(targets: Sequence[Target], start: Array) -> tuple[Array, float, float]:

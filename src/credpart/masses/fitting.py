@@ -13,6 +13,7 @@ from scipy.spatial.distance import squareform
 
 from credpart._checks import Array, check_choice, check_fraction, check_integer
 from credpart._errors import ConvergenceWarning
+from credpart._progress import Progress
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
 from credpart.focal import BoolArray, check_focal_sets, disjoint_matrix, same_matrix
@@ -67,6 +68,7 @@ def irqp(
     tol: float = 1e-15,
     max_sweeps: int = 1000,
     random_state: Any = None,
+    progress: Progress | None = None,
 ) -> IRQPResult:
     """Find the evidential partition whose pairwise belief and plausibility fit intervals best.
 
@@ -94,6 +96,8 @@ def irqp(
         Limit on the passes over all objects; a warning tells if it is reached.
     random_state : int, Generator, RandomState or None
         For the random start.
+    progress : callable, optional
+        Called with "partition" and, roughly, the share that is done.
 
     Returns
     -------
@@ -125,7 +129,7 @@ def irqp(
         same, apart = _square(intervals)
         M = _start(start, same, apart, focal, rng)
         targets = [AllPairs(same_matrix(focal), same), AllPairs(disjoint_matrix(focal), apart)]
-        found = descend(targets, M, tol=tol, max_sweeps=max_sweeps)
+        found = descend(targets, M, tol=tol, max_sweeps=max_sweeps, progress=progress)
     if not found.converged:
         warnings.warn(
             f"IRQP had not converged after {max_sweeps} sweeps; raise `max_sweeps` "
