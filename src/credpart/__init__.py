@@ -21,6 +21,7 @@ _HOME = {
     "ECM": "credpart.ecm",
     "RECM": "credpart.ecm",
     "EVCLUS": "credpart.evclus",
+    "diagnose": "credpart.diagnostics",
     "compare": "credpart.comparison",
 }
 

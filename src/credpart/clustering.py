@@ -19,9 +19,11 @@ from credpart._checks import (
     check_weights,
 )
 from credpart._progress import Progress, shown
+from credpart.diagnostics import diagnose
 from credpart.focal import KINDS, BoolArray, check_focal_sets, cluster_similarity, focal_sets
 from credpart.intervals import PairwiseIntervals, cross_intervals, pairwise_intervals
 from credpart.masses import irqp, row_masses
+from credpart.masses.starts import from_posteriors
 from credpart.mixture.em import DEFAULT_TOLERANCE
 from credpart.mixture.fit import (
     CRITERIA,
@@ -173,7 +175,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         numbers, models = self._check_parameters()
         weights = check_weights("sample_weight", sample_weight, len(table.values))
         seed = seed_sequence(self.random_state)
-        self._fit_X, self._index = table.values, table.index
+        self._fit_X, self._fit_weights, self._index = table.values, weights, table.index
         self.timings_: dict[str, float] = {}
 
         with shown("select", self.verbose, self.timings_) as progress:
@@ -238,7 +240,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         focal = self._focal_sets(posteriors, focal_sets, omega, overlap)
         self.intervals_: PairwiseIntervals = self.intervals(level)
         with shown("partition", self.verbose, self.timings_) as progress:  # Algorithm 2
-            start = _start(posteriors, focal)
+            start = from_posteriors(posteriors, focal)
             result = irqp(self.intervals_, focal, start=start, progress=progress)
         self.partition_ = EvidentialPartition(result.partition.masses, focal, index=self._index)
         self.objective_ = result.objective
@@ -282,6 +284,29 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """Cluster of maximum plausibility of new objects."""
         masses = self.predict_masses(X)
         return EvidentialPartition(masses, self.partition_.focal_sets).labels
+
+    def summary(self) -> str:
+        """Return, as text, what was found and whether to trust it.
+
+        Examples
+        --------
+        >>> from credpart import CalibratedClustering
+        >>> from credpart.datasets import load_iris
+        >>> model = CalibratedClustering(3, model="VEV", n_replicates=200, random_state=0)
+        >>> print(model.fit(load_iris().X).summary())
+        150 objects, 3 clusters, 6 focal sets
+        certain: 139 (92.7 %), in {1} 50, {2} 40, {3} 49
+        ambiguous: 11 (7.3 %), in {2,3} 11
+        outliers: 0 (0.0 %)
+        mean nonspecificity: 0.061
+        model VEV, 90 % intervals, 200 replicates
+        GOOD. This fit can be trusted: every check is passed.
+        """
+        check_is_fitted(self, "partition_")
+        B, found = len(self.replicates_), diagnose(self)
+        level = f"{100.0 * self.intervals_.level:g} %"
+        how = f"model {self.mixture_.model}, {level} intervals, {B} replicates"
+        return f"{self.partition_.summary()}\n{how}\n{found.grade.upper()}. {found.verdict}"
 
     def _check_parameters(self) -> tuple[list[int], list[str]]:
         """Refuse bad parameters before anything is computed; return numbers and models to try."""
@@ -374,17 +399,3 @@ def _check_sets(kind: Any, omega: Any, numbers: Sequence[int]) -> None:
     else:
         return
     focal_sets(c, kind, similarity=np.eye(c))
-
-
-def _start(posteriors: Array, focal: BoolArray) -> Array:
-    """Posteriors as masses: each cluster's on the smallest set that holds it.
-
-    So cluster k of the partition is component k of the mixture: the intervals alone do not say
-    which is which.
-    """
-    sizes = np.where(focal.T, focal.sum(axis=1), np.inf)  # (c, f)
-    smallest = sizes.argmin(axis=1)
-    masses = np.zeros((len(posteriors), len(focal)))
-    np.add.at(masses.T, smallest, posteriors.T)
-    masses /= masses.sum(axis=1, keepdims=True)
-    return masses

@@ -36,9 +36,7 @@ def certain_masses(labels: NDArray[np.intp], focal: BoolArray) -> Array:
     array([[0., 1., 0.],
            [1., 0., 0.]])
     """
-    sizes = np.where(focal, focal.sum(axis=1, keepdims=True), np.inf)
-    masses: Array = np.eye(len(focal))[sizes.argmin(axis=0)[labels]]
-    return masses
+    return from_posteriors(np.eye(focal.shape[1])[labels], focal)
 
 
 def matching_numbers(near: Array, focal: BoolArray) -> NDArray[np.intp]:
@@ -94,3 +92,17 @@ def _together(same: Array, apart: Array, i: np.intp | int) -> Array:
 
 
 STARTS: Mapping[str, Start] = {"prototypes": prototype_start, "random": random_start}
+
+
+def from_posteriors(posteriors: Array, focal: BoolArray) -> Array:
+    """Posteriors as masses: each cluster's on the smallest set that holds it.
+
+    So cluster k of the partition is component k of the mixture: the intervals alone do not say
+    which is which.
+    """
+    sizes = np.where(focal.T, focal.sum(axis=1), np.inf)  # (c, f)
+    smallest = sizes.argmin(axis=1)
+    masses = np.zeros((len(posteriors), len(focal)))
+    np.add.at(masses.T, smallest, posteriors.T)
+    masses /= masses.sum(axis=1, keepdims=True)
+    return masses

@@ -7,7 +7,7 @@ are centred and scaled column by column; parameters are in these units until the
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,7 @@ class Gaussian:
     frame: Frame
     pooling: float = 0.0  # pseudo-observations with covariance `pool` in every component
     pool: Array | None = None
+    is_normal: ClassVar[bool] = True  # so that normality of the clusters can be tested
 
     @classmethod
     def of(cls, X: Array, models: Sequence[str]) -> Self:

@@ -54,10 +54,21 @@ def pairwise(masses: Array, focal: BoolArray) -> tuple[Array, Array]:
 
 def pairwise_condensed(masses: Array, focal: BoolArray) -> tuple[Array, Array]:
     """Return belief and plausibility of s_ij for i < j, row-major."""
-    single = masses[:, _is_single(focal)]
-    belief = _upper_pairs(single, single)
-    plausibility = _upper_pairs(masses @ intersection_matrix(focal, focal), masses)
-    return belief, np.minimum(plausibility, 1.0, out=plausibility)
+    n, filled = len(masses), 0
+    bounds = np.empty((2, n * (n - 1) // 2))
+    for belief, plausibility in upper_blocks(masses, focal):
+        bounds[:, filled : filled + len(belief)] = belief, plausibility
+        filled += len(belief)
+    return bounds[0], bounds[1]
+
+
+def upper_blocks(masses: Array, focal: BoolArray) -> Iterator[tuple[Array, Array]]:
+    """`pairwise_condensed` piece by piece, in little memory."""
+    single, meeting = masses[:, _is_single(focal)], masses @ intersection_matrix(focal, focal)
+    pieces = zip(_blocks(single, single), _blocks(meeting, masses), strict=True)
+    for (start, belief), (_, plausibility) in pieces:
+        upper = np.arange(len(belief))[:, None] < np.arange(len(masses) - start)
+        yield belief[upper], np.minimum(plausibility[upper], 1.0)
 
 
 def _is_single(focal: BoolArray) -> BoolArray:
@@ -77,17 +88,6 @@ def _all_pairs(left: Array, right: Array, *, diagonal: float) -> Array:
         values[rows, start:] = block
         values[start:, rows] = block.T
     np.fill_diagonal(values, diagonal)
-    return values
-
-
-def _upper_pairs(left: Array, right: Array) -> Array:
-    """``left_i' right_j`` for i < j, row-major."""
-    n, filled = len(left), 0
-    values = np.empty(n * (n - 1) // 2)
-    for start, block in _blocks(left, right):
-        upper = block[np.arange(len(block))[:, None] < np.arange(n - start)]
-        values[filled : filled + len(upper)] = upper
-        filled += len(upper)
     return values
 
 

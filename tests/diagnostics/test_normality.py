@@ -49,7 +49,7 @@ def test_affine_maps_change_nothing(seed):
 def test_blocks_of_rows_change_nothing(monkeypatch):
     X = np.random.default_rng(0).standard_normal((100, 2))
     whole = henze_zirkler(X)
-    monkeypatch.setattr("credpart.diagnostics.BLOCK", 700)
+    monkeypatch.setattr("credpart.diagnostics.normality.BLOCK", 700)
     np.testing.assert_allclose(henze_zirkler(X), whole, rtol=1e-10)
 
 

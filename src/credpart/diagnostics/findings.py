@@ -1,0 +1,258 @@
+"""What can be wrong with a fit: one pure function a topic, from the evidence to a finding.
+
+The thresholds stand here, each with its reason; ``docs/diagnostics.md`` explains the findings.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from credpart.diagnostics.normality import MOST_ROWS
+from credpart.focal import set_names
+from credpart.mixture.em import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Normality is rejected at a family-wise error of REJECTED: of a hundred good fits five are told of
+# in vain.  At REFUTED chance is no explanation any more.
+REJECTED, REFUTED = 0.05, 1e-3
+# Replicates beyond a bound.  With 10, the level of a 90 % interval is itself uncertain by .02
+# (standard error); with 3 by .04.
+TAIL, SHORT_TAIL = 10.0, 3.0
+# Objects for each free parameter of a cluster.
+OBJECTS, FEW_OBJECTS = 3.0, 1.5
+# [Bel, Pl] covers an interval if it does to within MARGIN.  With enough focal sets .92 to 1 of the
+# pairs are covered so (Iris, Diabetes, the mixtures of the paper), with singletons .4 to .7.
+MARGIN = 0.05
+COVERED, HARDLY_COVERED = 0.9, 0.5
+# Kass and Raftery's scale of 2 log Bayes factors, which differences of BIC approximate: from 6 on
+# the evidence is strong.
+STRONG = 6.0
+AMBIGUOUS = 0.25  # share of objects: above, sets of clusters are the rule and not the exception
+
+SEVERITIES = ("ok", "caution", "problem")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to know before trusting a fit.
+
+    Attributes
+    ----------
+    topic : str
+        What was looked at.
+    severity : {"ok", "caution", "problem"}
+        How much it matters.
+    text : str
+        What was found, a clause without a full stop.
+    advice : str
+        What to try, a sentence; empty where there is nothing to do.
+
+    Examples
+    --------
+    >>> from credpart.diagnostics import Finding
+    >>> print(Finding("replicates", "ok", "all 100 replicates are ok", ""))
+    All 100 replicates are ok.
+    """
+
+    topic: str
+    severity: str
+    text: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.text[:1].upper()}{self.text[1:]}. {self.advice}".strip()
+
+
+class Evidence(NamedTuple):
+    """What the findings are drawn from."""
+
+    mixture: Any  # MixtureFit
+    selection: Any  # Selection
+    replicates: Any  # Replicates
+    partition: Any  # EvidentialPartition
+    level: float
+    is_chosen_once: bool
+    sizes: Any  # (c,): effective numbers of objects of the clusters
+    normality: "pd.DataFrame | None"
+    rmse: float
+    covered: float
+
+
+def normality(seen: Evidence) -> Finding:
+    """Whether each cluster is normal, where the model says so."""
+    topic, table = "normality", seen.normality
+    if table is None:
+        text = f"model {seen.mixture.model} does not say that clusters are normal: not tested"
+        return Finding(topic, "ok", text, "")
+    rejected = table.index[table["adjusted"] < REJECTED].tolist()
+    untested = table.index[table["adjusted"].isna()].tolist()
+    is_part = (table["rows"] == MOST_ROWS).any()
+    some = f" (on {MOST_ROWS} random objects of each larger cluster)" if is_part else ""
+    if not rejected and not untested:
+        text = f"no cluster departs from normality, lowest p = {_p(table['adjusted'].min())}{some}"
+        return Finding(topic, "ok", text, "")
+    if not rejected:
+        text = f"{_clusters(untested)} too small or too flat for a test of normality"
+        return Finding(topic, "caution", text, "Fit fewer clusters or a more constrained model.")
+    lowest = table["adjusted"].min()
+    text = (
+        f"{_clusters(rejected)} not normal, lowest p = {_p(lowest)}{some}, so the intervals may "
+        "miss their level"
+    )
+    advice = (
+        "Transform skewed columns (log, asinh), look for outliers, try more clusters, or a family "
+        "with heavy tails or skewness."
+    )
+    return Finding(topic, "problem" if lowest < REFUTED else "caution", text, advice)
+
+
+def replicates(seen: Evidence) -> Finding:
+    """How the refits ended."""
+    counts = {name: count for name, count in seen.replicates.counts().items() if count}
+    B, tail = len(seen.replicates), 0.5 * (1.0 - seen.level)
+    broken = sum(counts.get(s.label, 0) for s in (Status.DEGENERATE, Status.NOT_CONVERGED)) / B
+    off = 1.0 - counts.get(Status.OK.label, 0) / B
+    listed = ", ".join(f"{count} {name}" for name, count in counts.items())
+    if off == 0.0 and seen.mixture.status == Status.OK:
+        return Finding("replicates", "ok", f"all {B} replicates are ok", "")
+    text = f"of {B} replicates {listed}"
+    if seen.mixture.status != Status.OK:
+        text = f"the fit itself is {seen.mixture.status.label}, and {text}"
+    # as many as lie beyond a bound: they alone could set it
+    severity = "problem" if broken >= tail else "caution" if _needs_care(seen, off) else "ok"
+    advice = (
+        "Fit fewer clusters or a more constrained model; if EM did not converge, scale or "
+        "transform the columns."
+    )
+    return Finding("replicates", severity, text, "" if severity == "ok" else advice)
+
+
+def _needs_care(seen: Evidence, off: float) -> bool:
+    # a tenth of those beyond a bound moves it by no more than another seed does
+    return bool(off > 0.05 * (1.0 - seen.level) or seen.mixture.status != Status.OK)
+
+
+def smallest_cluster(seen: Evidence) -> Finding:
+    """Whether the smallest cluster can carry its share of the parameters."""
+    c, k = seen.mixture.n_clusters, int(np.argmin(seen.sizes))
+    size, needed = float(seen.sizes[k]), seen.mixture.n_parameters / c
+    text = (
+        f"the smallest cluster, {_names(seen)[k]}, has about {size:.0f} objects for the "
+        f"{needed:.1f} parameters a cluster that model {seen.mixture.model} has"
+    )
+    severity = _graded(size / needed, OBJECTS, FEW_OBJECTS)
+    advice = "Fit fewer clusters, or a more constrained model, or gather more objects."
+    return Finding("smallest cluster", severity, text, "" if severity == "ok" else advice)
+
+
+def structure(seen: Evidence) -> Finding:
+    """How often the replicates chose each model."""
+    topic, chosen, name = "structure", seen.replicates.chosen(), seen.mixture.model
+    if seen.is_chosen_once and len(seen.selection.fits) > 1:
+        text = f"model {name} was chosen once, as if it had been known: the intervals are too short"
+        return Finding(topic, "caution", text, 'Fit with selection="each".')
+    B = len(seen.replicates)
+    listed = ", ".join(f"{model} {count}" for model, count in list(chosen.items())[:5])
+    listed += f" and {len(chosen) - 5} others" if len(chosen) > 5 else ""
+    if name not in chosen:
+        text = f"model {name} was selected, but no replicate chose it: {listed}"
+        advice = f"The choice is fragile: compare with model={next(iter(chosen))!r}."
+        return Finding(topic, "caution", text, advice)
+    if len(chosen) == 1:
+        return Finding(topic, "ok", f"all {B} replicates have model {name}", "")
+    text = f"{chosen[name]} of {B} replicates chose model {name} too ({listed})"
+    return Finding(topic, "ok", text, "")
+
+
+def number_of_clusters(seen: Evidence) -> Finding:
+    """Whether another number of clusters is nearly as good."""
+    topic, c = "number of clusters", seen.mixture.n_clusters
+    name = seen.selection.criterion
+    best = {fit.n_clusters: -np.inf for fit in seen.selection.fits.values()}
+    for fit in seen.selection.fits.values():
+        best[fit.n_clusters] = max(best[fit.n_clusters], fit.criterion(name))
+    others = {k: value for k, value in best.items() if k != c}
+    if not others:
+        return Finding(topic, "ok", f"{c} was given", "")
+    rival = max(others, key=lambda k: others[k])
+    lead = best[c] - others[rival]
+    text = f"{c} leads {rival} by {lead:.1f} of {name.upper()}"
+    if lead >= STRONG:
+        return Finding(topic, "ok", text, "")
+    advice = f"The intervals take {c} for granted: compare with n_clusters={rival}."
+    return Finding(topic, "caution", f"{text}, which is not strong evidence", advice)
+
+
+def fit_to_intervals(seen: Evidence) -> Finding:
+    """How well belief and plausibility match the intervals."""
+    text = (
+        f"belief and plausibility cover the interval of {_percent(seen.covered)} of the pairs "
+        f"to within {MARGIN:g}; RMSE {seen.rmse:.3f}"
+    )
+    severity = _graded(seen.covered, COVERED, HARDLY_COVERED)
+    advice = 'Allow more focal sets: refit_partition(focal_sets="full"), or omega=True.'
+    return Finding("fit to the intervals", severity, text, "" if severity == "ok" else advice)
+
+
+def precision(seen: Evidence) -> Finding:
+    """Whether there are enough replicates for the level."""
+    B = len(seen.replicates)
+    tail = 0.5 * (1.0 - seen.level) * B
+    text = f"{tail:g} of {B} replicates lie beyond each bound of a {_percent(seen.level)} interval"
+    severity = _graded(tail * (1.0 + 1e-9), TAIL, SHORT_TAIL)
+    needed = int(np.ceil(2.0 * TAIL / (1.0 - seen.level) * (1.0 - 1e-9)))
+    advice = f"Take n_replicates={needed} or more, or a lower level."
+    return Finding("precision", severity, text, "" if severity == "ok" else advice)
+
+
+def ambiguity(seen: Evidence) -> Finding:
+    """How many objects are between clusters, and whether each cluster has sure members."""
+    partition, names = seen.partition, _names(seen)
+    n, several = partition.n_objects, partition.focal_sets[partition.set_labels].sum(axis=1) > 1
+    text = f"{several.sum()} of {n} objects ({_percent(several.mean())}) are ambiguous"
+    sure = partition.lower_approximation().any(axis=0)
+    empty = [name for name, has in zip(names, sure, strict=True) if not has]
+    if several.mean() <= AMBIGUOUS and not empty:
+        return Finding("ambiguity", "ok", text, "")
+    if empty:
+        text += f", and no object is surely in {', '.join(empty[:5])}"
+    advice = "Clusters overlap: read `set_label` and not `label`, and try fewer clusters."
+    return Finding("ambiguity", "caution", text, advice)
+
+
+CHECKS: tuple[Callable[[Evidence], Finding], ...] = (
+    normality,
+    replicates,
+    smallest_cluster,
+    structure,
+    fit_to_intervals,
+    precision,
+    number_of_clusters,
+    ambiguity,
+)
+
+
+def _graded(value: float, good: float, bad: float) -> str:
+    return "ok" if value >= good else "caution" if value >= bad else "problem"
+
+
+def _names(seen: Evidence) -> list[str]:
+    singles = np.eye(seen.partition.n_clusters, dtype=bool)
+    return set_names(singles, seen.partition.cluster_names)
+
+
+def _clusters(names: list[str]) -> str:
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} others" if len(names) > 5 else "")
+    return f"cluster {shown} is" if len(names) == 1 else f"clusters {shown} are"
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.3g} %"
+
+
+def _p(value: float) -> str:
+    return f"{value:.2g}"
