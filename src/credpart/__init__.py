@@ -23,6 +23,7 @@ _HOME = {
     "EVCLUS": "credpart.evclus",
     "diagnose": "credpart.diagnostics",
     "compare": "credpart.comparison",
+    "bootclus": "credpart.r_names",
 }
 
 __all__ = sorted(_HOME)

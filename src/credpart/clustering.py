@@ -43,12 +43,12 @@ NEW_VALUES = 1 << 22  # posteriors and bounds of the new objects that are worked
 
 
 class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Cluster with belief-plausibility intervals that are confidence intervals [D20]_.
+    """Cluster with belief-plausibility intervals that are confidence intervals.
 
-    A mixture is fitted and refitted to bootstrap samples; the replicates give confidence
-    intervals on the probability that two objects are in the same cluster; and each object gets
-    a mass function on sets of clusters, such that the pairwise belief and plausibility match
-    these intervals.
+    As in [D20]_, a mixture is fitted and refitted to bootstrap samples; the replicates give
+    confidence intervals on the probability that two objects are in the same cluster; and each
+    object gets a mass function on sets of clusters, such that the pairwise belief and
+    plausibility match these intervals.
 
     Parameters
     ----------
