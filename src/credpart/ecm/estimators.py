@@ -22,8 +22,8 @@ FAR = 0.95  # the quantile of the dissimilarities that RECM's `delta` is by defa
 class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Evidential c-means: k-means with prototypes for sets of clusters too.
 
-    See [MD08]_.  A set of clusters is represented by the barycentre of their centres; an object far from all
-    of them is given to the empty set.
+    See [MD08]_.  A set of clusters is represented by the barycentre of their centres; an object
+    far from all of them is given to the empty set.
 
     Parameters
     ----------
@@ -182,9 +182,9 @@ class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 class RECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Relational evidential c-means: ECM of objects known by their dissimilarities.
 
-    See [MD09]_.  With Euclidean distances it is ECM.  With others a squared distance to a centre may become
-    negative; as in [HB94]_, the least constant that prevents it is then added to the squared
-    dissimilarities, and half of it to the square of `delta`.
+    See [MD09]_.  With Euclidean distances it is ECM.  With others a squared distance to a centre
+    may become negative; as in [HB94]_, the least constant that prevents it is then added to the
+    squared dissimilarities, and half of it to the square of `delta`.
 
     Parameters
     ----------

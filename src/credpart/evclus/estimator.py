@@ -27,6 +27,7 @@ class EVCLUS(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Evidential clustering of dissimilarities, also of large data.
 
     See [DM04]_ and, for large data, [DSK16]_.
+
     Masses are sought whose degree of conflict, for each pair of objects, is like their
     dissimilarity: the more alike two objects are, the more plausible it is that they are in the
     same cluster.  Neither clusters nor dissimilarities need a shape or a metric.  An object that
