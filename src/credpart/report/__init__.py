@@ -1,0 +1,5 @@
+"""A fitted result as one self-contained page: no network, nothing to install."""
+
+from credpart.report.page import to_html, write_report
+
+__all__ = ["to_html", "write_report"]

@@ -1,0 +1,158 @@
+"""Pictures of the page that need no script: the criterion, and intervals against the partition."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credpart._checks import Array
+from credpart.mixture.selection import Selection
+from credpart.plot._palette import COLOURS
+from credpart.plot.curves import spread
+
+WIDTH, HEIGHT = 640.0, 360.0
+LEFT, RIGHT, TOP, BOTTOM = 74.0, 64.0, 14.0, 44.0
+DASHES = ("none", "6 3", "2 3", "8 3 2 3")
+CELLS = 40  # of a 2-d histogram, each way
+SHADES = 6
+
+
+class Tick(NamedTuple):
+    """A place on an axis and what is written there."""
+
+    place: float
+    text: str
+
+
+class Line(NamedTuple):
+    """A model's line: its points, and its name beside it."""
+
+    name: str
+    points: list[tuple[float, float, str]]  # x, y, what a pointer is told
+    path: str
+    name_place: float
+    colour: str
+    dashes: str
+
+
+class SelectionChart(NamedTuple):
+    """The criterion against the number of clusters."""
+
+    lines: list[Line]
+    x_ticks: list[Tick]
+    y_ticks: list[Tick]
+    best: tuple[float, float]
+    criterion: str
+
+
+def selection_chart(selection: Selection) -> SelectionChart | None:
+    """Return the chart, or None if there was nothing to choose."""
+    table = selection.table
+    values = table.to_numpy(dtype=np.float64)
+    if np.isfinite(values).sum() < 2:
+        return None
+    numbers = np.asarray(table.index, dtype=np.float64)
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    ticks = nice_ticks(low, high)
+    low, high = min(low, ticks[0]), max(high, ticks[-1])
+    x = _scale(numbers, numbers.min(), numbers.max(), LEFT + 14.0, WIDTH - RIGHT - 14.0)
+    y = _scale(values, low, high, HEIGHT - BOTTOM, TOP)
+    known = [k for k in range(len(table.columns)) if np.isfinite(values[:, k]).any()]
+    names = [str(table.columns[k]) for k in known]
+    heights = _name_places([y[np.isfinite(y[:, k]), k][-1] for k in known])
+    lines = [
+        _line(name, k, x, y[:, k], values[:, k], numbers, height)
+        for name, k, height in zip(names, known, heights, strict=True)
+    ]
+    best = selection.best
+    row, column = selection.numbers.index(best.n_clusters), selection.models.index(best.model)
+    return SelectionChart(
+        lines,
+        [Tick(float(place), f"{number:g}") for place, number in zip(x, numbers, strict=True)],
+        [Tick(float(_scale(t, low, high, HEIGHT - BOTTOM, TOP)), f"{t:,.10g}") for t in ticks],
+        (float(x[row]), float(y[row, column])),
+        selection.criterion.upper(),
+    )
+
+
+def _line(
+    name: str, k: int, x: Array, y: Array, values: Array, numbers: Array, name_place: float
+) -> Line:
+    known = np.flatnonzero(np.isfinite(y))
+    points = [
+        (float(x[i]), float(y[i]), f"{name}, {numbers[i]:g} clusters: {values[i]:.1f}")
+        for i in known
+    ]
+    path = "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
+    colour = COLOURS[k % len(COLOURS)].replace("#000000", "currentColor")  # black is not seen on dark
+    return Line(name, points, path, name_place, colour, DASHES[k // len(COLOURS) % len(DASHES)])
+
+
+def _name_places(ends: Sequence[float]) -> list[float]:
+    """Where the names stand: beside the ends of the lines, but apart."""
+    down = (np.asarray(ends) - TOP) / (HEIGHT - BOTTOM - TOP)
+    gap = min(0.05, 1.0 / max(1, len(down)))
+    return [float(TOP + place * (HEIGHT - BOTTOM - TOP)) for place in spread(down, gap)]
+
+
+def _scale(values: Any, low: float, high: float, start: float, end: float) -> Any:
+    """Places between ``start`` and ``end``; all in the middle if there is only one value."""
+    if high == low:
+        return np.full_like(np.asarray(values, dtype=np.float64), 0.5 * (start + end))
+    return start + (np.asarray(values) - low) / (high - low) * (end - start)
+
+
+def nice_ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Round numbers within [low, high].
+
+    >>> nice_ticks(-1830.0, -540.0)
+    [-1750.0, -1500.0, -1250.0, -1000.0, -750.0]
+    """
+    if not high > low:
+        return [low]
+    power = 10.0 ** np.floor(np.log10((high - low) / most))
+    step = next(m * power for m in (1.0, 2.0, 2.5, 5.0, 10.0) if (high - low) / (m * power) <= most)
+    first = np.ceil(low / step)
+    return [float(step * k) for k in np.arange(first, np.floor(high / step) + 1)]
+
+
+class Shade(NamedTuple):
+    """Cells of a 2-d histogram that hold about as many pairs."""
+
+    path: str
+    opacity: float
+    label: str
+
+
+def density_shades(x: Array, y: Array) -> list[Shade]:
+    """Cells of the unit square by how many of the points (x, y) they hold, on a log scale.
+
+    >>> [shade.label for shade in density_shades(np.array([0.0, 1.0]), np.array([0.0, 1.0]))]
+    ['1']
+    """
+    i, j = (np.minimum((v * CELLS).astype(np.intp), CELLS - 1) for v in (x, y))
+    counts = np.bincount(i * CELLS + j, minlength=CELLS**2)
+    if not counts.any():
+        return []
+    levels = _shade_of(counts)
+    return [
+        Shade(_cells(np.flatnonzero(levels == level)), round(level / SHADES, 3), _range(held))
+        for level in range(1, SHADES + 1)
+        if len(held := counts[levels == level])
+    ]
+
+
+def _shade_of(counts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Shade 1 to 6 of each cell, 0 of an empty one."""
+    logs = np.log1p(counts)
+    return np.asarray(np.ceil(SHADES * logs / logs.max()), dtype=np.intp)
+
+
+def _cells(which: NDArray[np.intp]) -> str:
+    return "".join(f"M{k // CELLS} {CELLS - 1 - k % CELLS}h1v1h-1z" for k in which.tolist())
+
+
+def _range(held: NDArray[np.intp]) -> str:
+    low, high = int(held.min()), int(held.max())
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"

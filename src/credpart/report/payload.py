@@ -1,0 +1,115 @@
+"""What the page's script reads: arrays packed into one compressed text, and a description.
+
+The script computes the interval of any two objects itself, from the posteriors in the
+replicates.  They would fill the page if there are many objects: then they are rounded, some
+replicates are left out, and in the end some objects.  The description says so.
+"""
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credpart._checks import Array
+
+ALIGNMENT = 8  # bytes: a typed array of the browser starts at a multiple of its item's size
+EXACT_VALUES = 1 << 20  # posteriors stored as floats; more are rounded to 16 bits
+MOST_VALUES = 14_000_000  # posteriors stored at all
+FEWEST_REPLICATES = 100  # objects are left out rather than keep fewer
+MOST_BYTES = 5_000_000  # of the compressed posteriors
+WHOLE = 65535  # what a probability of 1 is rounded to
+BLOCK_VALUES = 1 << 23  # posteriors computed together
+DOUBLES = 200_000  # values of a table that keeps all digits
+
+
+class Kept(NamedTuple):
+    """Posteriors that are stored: (m, c, R) of m objects in R replicates."""
+
+    values: NDArray[Any]
+    objects: NDArray[np.intp]
+    n_replicates: int  # before some were left out
+    resolution: float  # 0: not rounded
+
+
+def keep_posteriors(replicates: Any, X: Array, order: NDArray[np.intp], level: float) -> Kept:
+    """Choose and compute the posteriors to be stored; ``order`` says which objects come first."""
+    n, B, c = len(X), len(replicates), replicates.n_clusters
+    fewest = min(B, max(FEWEST_REPLICATES, int(np.ceil(2.0 / (1.0 - level)))))
+    R = int(np.clip(MOST_VALUES // (n * c), fewest, B))
+    objects = np.sort(order[: max(2, MOST_VALUES // (R * c))])
+    exact = len(objects) * c * R <= EXACT_VALUES
+    values = _posteriors(replicates, X[objects], R, exact)
+    while _is_large(values):  # half the replicates, or else half the objects
+        if R // 2 >= fewest:
+            R //= 2
+            values = values[:, :, _spaced(values.shape[2], R)]
+        else:
+            rank = np.argsort(order)[objects]
+            chosen = np.sort(np.argsort(rank)[: len(objects) // 2])
+            objects, values = objects[chosen], values[chosen]
+    return Kept(values, objects, B, 0.0 if exact else 1.0 / WHOLE)
+
+
+def _is_large(values: NDArray[Any]) -> bool:
+    return values.nbytes > MOST_BYTES and len(_deflate(values)) > MOST_BYTES
+
+
+def _posteriors(replicates: Any, X: Array, R: int, exact: bool) -> NDArray[Any]:
+    """Posteriors (n, c, R) of R evenly spaced replicates, by blocks of objects."""
+    B, c = len(replicates), replicates.n_clusters
+    chosen = _spaced(B, R)
+    values = np.empty((len(X), c, R), dtype="<f4" if exact else "<u2")
+    step = max(1, BLOCK_VALUES // (B * c))
+    for start in range(0, len(X), step):
+        block = replicates.posteriors(X[start : start + step])[chosen].transpose(1, 2, 0)
+        values[start : start + step] = block if exact else np.rint(block * WHOLE)
+    return values
+
+
+def _spaced(B: int, R: int) -> NDArray[np.intp]:
+    """R of B replicates, evenly spaced.
+
+    >>> _spaced(10, 4)
+    array([0, 3, 6, 9])
+    """
+    return np.linspace(0, B - 1, R).round().astype(np.intp)
+
+
+def table_values(values: Array) -> NDArray[Any]:
+    """Values with all digits, or as many as a picture needs if there are many."""
+    return values.astype("<f8" if values.size <= DOUBLES else "<f4")
+
+
+def pack(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, dict[str, Any]]:
+    """Return the arrays as one text, and where in it each is to be found.
+
+    >>> text, places = pack({"a": np.array([1.0, 2.0])})
+    >>> places
+    {'a': {'kind': 'f8', 'shape': [2], 'start': 0}}
+    """
+    content, places = bytearray(), {}
+    for name, array in arrays.items():
+        content += bytes(-len(content) % ALIGNMENT)
+        kind = array.dtype.str[1:]
+        places[name] = {"kind": kind, "shape": list(array.shape), "start": len(content)}
+        content += array.astype(array.dtype.newbyteorder("<"), order="C").tobytes()
+    return base64.b64encode(_deflate(content)).decode("ascii"), places
+
+
+def _deflate(content: Any) -> bytes:
+    # Without a time stamp: the same result makes the same page.
+    return gzip.compress(content, compresslevel=4, mtime=0)
+
+
+def to_json(value: Any) -> str:
+    """JSON that cannot end the element it stands in.
+
+    >>> to_json({"a": "</script>"})
+    '{"a":"\\\\u003c/script>"}'
+    """
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c")
