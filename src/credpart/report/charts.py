@@ -85,7 +85,9 @@ def _line(
         for i in known
     ]
     path = "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
-    colour = COLOURS[k % len(COLOURS)].replace("#000000", "currentColor")  # black is not seen on dark
+    colour = COLOURS[k % len(COLOURS)].replace(
+        "#000000", "currentColor"
+    )  # black is not seen on dark
     return Line(name, points, path, name_place, colour, DASHES[k // len(COLOURS) % len(DASHES)])
 
 

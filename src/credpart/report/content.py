@@ -17,7 +17,7 @@ from credpart.report.charts import Shade, density_shades
 MOST_PAIRED = 1200  # objects whose pairs are compared; of more a sample is taken
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas")
 LETTERS = {"E": "equal", "V": "varying", "I": "along the axes"}
-SHAPES = {"I": "round", **LETTERS}
+SHAPES = {**LETTERS, "I": "round"}
 ASPECTS = (("volume", LETTERS), ("shape", SHAPES), ("orientation", LETTERS))
 
 

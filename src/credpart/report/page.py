@@ -1,4 +1,4 @@
-"""The page as a whole: its content, its data, its script, and the policy that lets only these in."""
+"""The page as a whole: content, data, script, and the policy that lets nothing else in."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credpart._checks import Array
-from credpart.focal import set_names
+from credpart.focal import check_cluster_names, set_names
 from credpart.plot._palette import SYMBOLS, colours
 from credpart.plot._plane import class_codes, principal_plane
 from credpart.report import charts, content, payload
@@ -145,7 +145,7 @@ class Objects(NamedTuple):
     codes: NDArray[np.intp] | None
 
     @classmethod
-    def of(cls, model: Any, ids: ArrayLike | None, classes: ArrayLike | None) -> "Objects":
+    def of(cls, model: Any, ids: Any, classes: ArrayLike | None) -> "Objects":
         """Check and gather them."""
         X = model._fit_X
         given = getattr(model, "feature_names_in_", None)
@@ -165,9 +165,7 @@ def _sections(model: Any, objects: Objects, command: str | None) -> dict[str, An
     return {
         "verdict": content.verdict(model),
         "summary": content.summary(partition),
-        "crosstab": None
-        if codes is None
-        else content.crosstab(partition, objects.classes, codes),
+        "crosstab": None if codes is None else content.crosstab(partition, objects.classes, codes),
         "settings": content.settings(model),
         "columns": content.columns(objects.X, objects.names),
         "selection": charts.selection_chart(model.selection_),
@@ -184,23 +182,23 @@ def _data(model: Any, objects: Objects) -> tuple[dict[str, NDArray[Any]], dict[s
     partition, X = model.partition_, objects.X
     doubt = 1.0 - partition.belief().max(axis=1)
     order = np.argsort(-doubt, kind="stable")
-    kept = payload.keep_posteriors(model.replicates_, X, order, model.intervals_.level)
+    stored = payload.store(model.replicates_, X, order, model.intervals_.level)
     arrays = {
         "X": payload.table_values(X),
         "masses": payload.table_values(partition.masses),
         "fit": payload.table_values(model.mixture_.posteriors(X)),
-        "posteriors": kept.values,
-        "kept": kept.objects.astype("<u4"),
+        "kept": stored.objects.astype("<u4"),
         "labels": partition.labels.astype("<u2"),
         "sets": partition.set_labels.astype("<u2"),
         "order": order.astype("<u4"),
+        **stored.arrays,
     }
     if objects.codes is not None:
         arrays["classes"] = objects.codes.astype("<u2")
     c = partition.n_clusters
     about = {
         "ids": objects.ids,
-        "clusters": [name[1:-1] for name in set_names(np.eye(c, dtype=bool), partition.cluster_names)],
+        "clusters": check_cluster_names(partition.cluster_names, c),
         "sets": set_names(partition.focal_sets, partition.cluster_names),
         "members": [np.flatnonzero(row).tolist() for row in partition.focal_sets],
         "classes": objects.classes,
@@ -212,10 +210,10 @@ def _data(model: Any, objects: Objects) -> tuple[dict[str, NDArray[Any]], dict[s
         "ellipses": _ellipses(model),
         "level": model.intervals_.level,
         "stored": {
-            "objects": len(kept.objects),
-            "replicates": kept.values.shape[2],
-            "of": kept.n_replicates,
-            "resolution": kept.resolution,
+            "objects": len(stored.objects),
+            "replicates": stored.replicates,
+            "of": stored.of,
+            "resolution": stored.resolution,
         },
     }
     return arrays, about
@@ -275,5 +273,3 @@ def _template() -> jinja2.Template:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return environment.from_string(_asset("page.html"))
-
-

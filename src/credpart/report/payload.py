@@ -1,8 +1,9 @@
 """What the page's script reads: arrays packed into one compressed text, and a description.
 
-The script computes the interval of any two objects itself, from the posteriors in the
-replicates.  They would fill the page if there are many objects: then they are rounded, some
-replicates are left out, and in the end some objects.  The description says so.
+The script computes the interval of any two objects itself, from the replicates.  Where the log
+joint densities are products of parameters and features, both are stored: that is exact, and
+small.  Else the posteriors are: they would fill the page if there are many objects, so then they
+are rounded, some replicates are left out, and in the end some objects.  The description says so.
 """
 
 import base64
@@ -20,45 +21,63 @@ ALIGNMENT = 8  # bytes: a typed array of the browser starts at a multiple of its
 EXACT_VALUES = 1 << 20  # posteriors stored as floats; more are rounded to 16 bits
 MOST_VALUES = 14_000_000  # posteriors stored at all
 FEWEST_REPLICATES = 100  # objects are left out rather than keep fewer
-MOST_BYTES = 5_000_000  # of the compressed posteriors
+MOST_BYTES = 5_000_000  # of what is stored of the replicates
 WHOLE = 65535  # what a probability of 1 is rounded to
 BLOCK_VALUES = 1 << 23  # posteriors computed together
 DOUBLES = 200_000  # values of a table that keeps all digits
 
 
-class Kept(NamedTuple):
-    """Posteriors that are stored: (m, c, R) of m objects in R replicates."""
+class Stored(NamedTuple):
+    """Arrays of the replicates, and how much of them was kept."""
 
-    values: NDArray[Any]
+    arrays: dict[str, NDArray[Any]]
     objects: NDArray[np.intp]
-    n_replicates: int  # before some were left out
+    replicates: int
+    of: int  # replicates that there are
     resolution: float  # 0: not rounded
 
 
-def keep_posteriors(replicates: Any, X: Array, order: NDArray[np.intp], level: float) -> Kept:
-    """Choose and compute the posteriors to be stored; ``order`` says which objects come first."""
+def store(replicates: Any, X: Array, order: NDArray[np.intp], level: float) -> Stored:
+    """Store the replicates; ``order`` says which objects come first if some are left out."""
+    return _products(replicates, X) or _posteriors(replicates, X, order, level)
+
+
+def _products(replicates: Any, X: Array) -> Stored | None:
+    """Parameters and features whose product is the log joint density, if the family has them."""
+    natural = getattr(replicates.params, "natural", None)
+    if natural is None:
+        return None
+    features = replicates.family.features(X)
+    if natural.nbytes + features.nbytes > MOST_BYTES:
+        return None
+    B = len(replicates)
+    return Stored({"natural": natural, "features": features}, np.arange(len(X)), B, B, 0.0)
+
+
+def _posteriors(replicates: Any, X: Array, order: NDArray[np.intp], level: float) -> Stored:
+    """Posteriors (m, c, R) of m objects in R replicates."""
     n, B, c = len(X), len(replicates), replicates.n_clusters
     fewest = min(B, max(FEWEST_REPLICATES, int(np.ceil(2.0 / (1.0 - level)))))
     R = int(np.clip(MOST_VALUES // (n * c), fewest, B))
     objects = np.sort(order[: max(2, MOST_VALUES // (R * c))])
     exact = len(objects) * c * R <= EXACT_VALUES
-    values = _posteriors(replicates, X[objects], R, exact)
+    values = _computed(replicates, X[objects], R, exact)
     while _is_large(values):  # half the replicates, or else half the objects
-        if R // 2 >= fewest:
+        if fewest <= R // 2:
             R //= 2
-            values = values[:, :, _spaced(values.shape[2], R)]
+            values = np.ascontiguousarray(values[:, :, _spaced(values.shape[2], R)])
         else:
             rank = np.argsort(order)[objects]
             chosen = np.sort(np.argsort(rank)[: len(objects) // 2])
             objects, values = objects[chosen], values[chosen]
-    return Kept(values, objects, B, 0.0 if exact else 1.0 / WHOLE)
+    return Stored({"posteriors": values}, objects, R, B, 0.0 if exact else 1.0 / WHOLE)
 
 
 def _is_large(values: NDArray[Any]) -> bool:
     return values.nbytes > MOST_BYTES and len(_deflate(values)) > MOST_BYTES
 
 
-def _posteriors(replicates: Any, X: Array, R: int, exact: bool) -> NDArray[Any]:
+def _computed(replicates: Any, X: Array, R: int, exact: bool) -> NDArray[Any]:
     """Posteriors (n, c, R) of R evenly spaced replicates, by blocks of objects."""
     B, c = len(replicates), replicates.n_clusters
     chosen = _spaced(B, R)
@@ -106,10 +125,10 @@ def _deflate(content: Any) -> bytes:
 
 
 def to_json(value: Any) -> str:
-    """JSON that cannot end the element it stands in.
+    r"""JSON that cannot end the element it stands in.
 
     >>> to_json({"a": "</script>"})
-    '{"a":"\\\\u003c/script>"}'
+    '{"a":"\\u003c/script>"}'
     """
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c")

@@ -88,18 +88,40 @@ function pairBounds(i, j) {
   return [belief, Math.min(1, plausibility)];
 }
 
+// Posteriors (cluster by cluster) of an object in the stored replicates; null if there are none.
+function posteriorsOf(i) {
+  if (data.natural) return fromProducts(i);
+  const row = data.place.get(i), size = data.c * about.stored.replicates;
+  if (row === undefined) return null;
+  const unit = about.stored.resolution ? WHOLE : 1;
+  return Float64Array.from(data.posteriors.subarray(row * size, (row + 1) * size), (p) => p / unit);
+}
+
+// The log joint density of each replicate and cluster is a product of parameters and features.
+function fromProducts(i) {
+  const R = about.stored.replicates, { c } = data, p = data.features.length / data.n;
+  const posteriors = new Float64Array(c * R), logs = new Float64Array(c);
+  for (let r = 0; r < R; r++) {
+    for (let k = 0; k < c; k++) {
+      logs[k] = 0;
+      const start = (r * c + k) * p;
+      for (let e = 0; e < p; e++) logs[k] += data.natural[start + e] * data.features[i * p + e];
+    }
+    const top = Math.max(...logs);
+    let sum = 0;
+    for (let k = 0; k < c; k++) sum += logs[k] = Math.exp(logs[k] - top);
+    for (let k = 0; k < c; k++) posteriors[k * R + r] = logs[k] / sum;
+  }
+  return posteriors;
+}
+
 // P_ij of Eq. (4) in each stored replicate, in increasing order; null if one is not stored.
 function pairSample(i, j) {
-  const a = data.place.get(i), b = data.place.get(j);
-  if (a === undefined || b === undefined) return null;
-  const R = about.stored.replicates, size = data.c * R;
-  const unit = about.stored.resolution ? WHOLE * WHOLE : 1;
-  const sample = new Float64Array(R);
+  const a = posteriorsOf(i), b = posteriorsOf(j);
+  if (!a || !b) return null;
+  const R = about.stored.replicates, sample = new Float64Array(R);
   for (let k = 0; k < data.c; k++) {
-    const left = a * size + k * R, right = b * size + k * R;
-    for (let r = 0; r < R; r++) {
-      sample[r] += (data.posteriors[left + r] * data.posteriors[right + r]) / unit;
-    }
+    for (let r = 0; r < R; r++) sample[r] += a[k * R + r] * b[k * R + r];
   }
   return sample.map((p) => Math.min(1, p)).sort();
 }

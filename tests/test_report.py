@@ -1,0 +1,135 @@
+"""The report as a file: what is in it, and how it is written."""
+
+import base64
+import gzip
+import json
+import re
+
+import numpy as np
+import pytest
+
+from credpart import CalibratedClustering
+from credpart.datasets import load_butterfly, load_iris
+from credpart.report import payload, to_html, write_report
+from credpart.report.charts import density_shades, nice_ticks
+
+
+@pytest.fixture(scope="module")
+def butterfly():
+    model = CalibratedClustering(2, model="EII", n_replicates=60, random_state=0)
+    return model.fit(load_butterfly().X)
+
+
+def embedded(page):
+    """The description and the arrays that a page carries."""
+    about = json.loads(re.search(r'id="about">(.*?)</script>', page, re.S)[1])
+    packed = re.search(r'id="arrays">(.*?)</script>', page, re.S)[1]
+    content = gzip.decompress(base64.b64decode(packed))
+    arrays = {
+        name: np.frombuffer(
+            content, f"<{place['kind']}", int(np.prod(place["shape"])), place["start"]
+        ).reshape(place["shape"])
+        for name, place in about["arrays"].items()
+    }
+    return about, arrays
+
+
+def test_page_carries_masses_and_replicates_exactly(butterfly):
+    about, arrays = embedded(to_html(butterfly))
+    np.testing.assert_array_equal(arrays["masses"], butterfly.partition_.masses)
+    joint = np.einsum("bkp,np->bnk", arrays["natural"], arrays["features"])
+    posteriors = np.exp(joint - joint.max(axis=2, keepdims=True))
+    posteriors /= posteriors.sum(axis=2, keepdims=True)
+    expected = butterfly.replicates_.posteriors(butterfly._fit_X)
+    np.testing.assert_allclose(posteriors, expected, atol=1e-12)
+    assert about["stored"] == {"objects": 11, "replicates": 60, "of": 60, "resolution": 0.0}
+
+
+def test_same_result_makes_the_same_page(butterfly, tmp_path):
+    first = write_report(butterfly, tmp_path / "a.html", source="butterfly")
+    assert first.read_text(encoding="utf-8") == to_html(butterfly, source="butterfly")
+
+
+def test_a_file_is_not_replaced_unless_asked(butterfly, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match=r"`path` must be a new file, got .*overwrite=True"):
+        write_report(butterfly, path)
+    assert path.read_text() == "mine"
+    assert write_report(butterfly, path, overwrite=True) == path
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_missing_directory_and_wrong_names_are_refused(butterfly, tmp_path):
+    with pytest.raises(FileNotFoundError, match="`path` must be in an existing directory"):
+        write_report(butterfly, tmp_path / "no" / "report.html")
+    with pytest.raises(ValueError, match="`ids` must have 11 names, got 2"):
+        write_report(butterfly, tmp_path / "report.html", ids=["a", "b"])
+    with pytest.raises(ValueError, match=r"`classes` must have shape \(11,\)"):
+        write_report(butterfly, tmp_path / "report.html", classes=["a", "b"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_policy_allows_exactly_the_page_s_own_script_and_style(butterfly):
+    page = to_html(butterfly)
+    assert "default-src &#39;none&#39;" in page
+    assert "unsafe" not in page.split("<style>")[0]
+    assert not re.search(r"<[^>]+ (style|on\w+)=", page.split('id="about"')[0])
+    assert not re.search(r"(src|href)=[\"']?(?!#)[a-z]", page.split('id="about"')[0])
+
+
+@pytest.mark.parametrize(
+    ("exact", "largest", "kept", "replicates"),
+    [(1 << 20, 14_000_000, 150, 100), (0, 14_000_000, 150, 100), (0, 60 * 3 * 50, 60, 50)],
+)
+def test_posteriors_are_rounded_or_left_out_where_there_are_many(
+    monkeypatch, exact, largest, kept, replicates
+):
+    monkeypatch.setattr(payload, "EXACT_VALUES", exact)
+    monkeypatch.setattr(payload, "MOST_VALUES", largest)
+    monkeypatch.setattr(payload, "FEWEST_REPLICATES", 50)
+    X = load_iris().X
+    model = CalibratedClustering(3, model="EEE", n_replicates=100, random_state=0).fit(X)
+    order = np.arange(150)[::-1]
+    stored = payload._posteriors(model.replicates_, X.to_numpy(), order, 0.9)
+    assert (len(stored.objects), stored.replicates, stored.of) == (kept, replicates, 100)
+    assert stored.objects[-1] == 149
+    values = stored.arrays["posteriors"] * (stored.resolution or 1.0)
+    every = model.replicates_.posteriors(X)[payload._spaced(100, replicates)]
+    expected = every[:, stored.objects].transpose(1, 2, 0)
+    np.testing.assert_allclose(values, expected, atol=0.51 * stored.resolution + 1e-7)
+
+
+def test_objects_are_left_out_when_the_replicates_do_not_compress(monkeypatch):
+    class Noise:
+        n_clusters, params = 2, ()
+
+        def __len__(self):
+            return 40
+
+        def posteriors(self, X):
+            return np.random.default_rng(0).dirichlet([1, 1], (40, len(X)))
+
+    monkeypatch.setattr(payload, "EXACT_VALUES", 0)
+    monkeypatch.setattr(payload, "MOST_BYTES", 3000)
+    stored = payload.store(Noise(), np.zeros((100, 1)), np.arange(100), 0.9)
+    assert len(stored.objects) < 100
+    np.testing.assert_array_equal(stored.objects, np.arange(len(stored.objects)))
+    assert stored.replicates >= 20
+
+
+def test_ticks_are_round_and_within():
+    for low, high in [(0.0, 1.0), (-1830.0, -540.0), (1e-9, 3e-9), (5.0, 5.0)]:
+        ticks = np.array(nice_ticks(low, high))
+        assert ticks.min() >= low - 1e-9 * abs(low)
+        assert ticks.max() <= high + 1e-9 * abs(high)
+        assert 1 <= len(ticks) <= 8
+
+
+def test_shades_hold_every_pair_once():
+    rng = np.random.default_rng(0)
+    x, y = rng.random(500), rng.random(500)
+    cells = sum(shade.path.count("M") for shade in density_shades(x, y))
+    occupied = {(int(40 * a), int(40 * b)) for a, b in zip(x, y, strict=True)}
+    assert cells == len(occupied)
