@@ -1,6 +1,7 @@
 """What experiments share: a run with its cache of results, and a section of the page."""
 
 import hashlib
+import inspect
 import io
 import json
 import os
@@ -9,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import matplotlib as mpl
@@ -28,10 +29,6 @@ PRINTED: Mapping[str, Any] = json.loads(
 
 Case = dict[str, Any]  # settings of one piece of work, as JSON can say them
 Result = dict[str, Any]
-
-
-class SkippedError(Exception):
-    """An experiment needs a part of the library that is not there yet."""
 
 
 @dataclass
@@ -99,7 +96,8 @@ class Bench:
     full: bool
     jobs: int
     out: Path | None
-    seconds: dict[str, float] = field(default_factory=dict)  # of computing, by experiment
+    seconds: dict[str, float] = field(default_factory=dict)  # processor time, by kind of work
+    mapping: float = 0.0  # processor time of this process while it saw to them
 
     def size(self, quick: Any, full: Any) -> Any:
         """A number of replicates, data sets or objects."""
@@ -112,7 +110,9 @@ class Bench:
 
     def map(self, name: str, task: Callable[..., Result], cases: Sequence[Case]) -> list[Result]:
         """Return the results of all cases: those that were computed before are read."""
-        done = {i: found for i, case in enumerate(cases) if (found := self._read(name, case))}
+        used = process_time()
+        files = [self._file(name, task, case) for case in cases]
+        done = {i: found for i, file in enumerate(files) if (found := _read(file))}
         left = [i for i in range(len(cases)) if i not in done]
         progress = Progress(name, len(left), len(done))
         with parallel_config(backend="loky", inner_max_num_threads=1):
@@ -120,32 +120,34 @@ class Bench:
             for i, record in zip(
                 left, parallel(delayed(timed)(task, cases[i]) for i in left), strict=True
             ):
-                self._write(name, cases[i], record)
+                _write(files[i], {"case": cases[i], **record})
                 done[i] = record
                 progress.step()
-        self.seconds[name] = sum(done[i]["seconds"] for i in range(len(cases)))
+        self.seconds[name] = sum(record["processor"] for record in done.values())
+        self.mapping += process_time() - used
         return [done[i]["result"] for i in range(len(cases))]
 
-    def _file(self, name: str, case: Case) -> Path | None:
+    def _file(self, name: str, task: Callable[..., Result], case: Case) -> Path | None:
+        """Where a result is kept: as long as neither the library nor the task has changed."""
         if self.out is None:
             return None
-        text = json.dumps([library_digest(), case], sort_keys=True)
+        text = json.dumps([library_digest(), inspect.getsource(task), case], sort_keys=True)
         return self.out / "cache" / name / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
 
-    def _read(self, name: str, case: Case) -> Any:
-        file = self._file(name, case)
-        return json.loads(file.read_text()) if file and file.exists() else None
 
-    def _write(self, name: str, case: Case, record: Any) -> None:
-        file = self._file(name, case)
-        if file:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(file, json.dumps({"case": case, **record}).encode())
+def _read(file: Path | None) -> Any:
+    return json.loads(file.read_text()) if file and file.exists() else None
+
+
+def _write(file: Path | None, record: Result) -> None:
+    if file:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, json.dumps(record).encode())
 
 
 @cache
 def library_digest() -> str:
-    """Digest of all code that makes numbers: a result is kept as long as it has not changed."""
+    """Digest of the library's code, without its pictures."""
     root, digest = Path(credpart.__file__).parent, hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
         if file.relative_to(root).parts[0] != "plot":
@@ -155,9 +157,10 @@ def library_digest() -> str:
 
 def timed(task: Callable[..., Result], case: Case) -> dict[str, Any]:
     """Result of a case, as JSON will give it back, and the seconds that it took."""
-    began = perf_counter()
+    began, used = perf_counter(), process_time()
     result = json.loads(json.dumps(task(**case)))
-    return {"result": result, "seconds": perf_counter() - began}
+    seconds = {"seconds": perf_counter() - began, "processor": process_time() - used}
+    return {"result": result, **seconds}
 
 
 class Progress:
@@ -205,5 +208,5 @@ def _png(figure: Figure) -> bytes:
 
 def _bytes(figure: Figure, kind: str, **options: Any) -> bytes:
     stream = io.BytesIO()
-    figure.savefig(stream, format=kind, **options)
+    figure.savefig(stream, format=kind, bbox_inches="tight", **options)
     return stream.getvalue()

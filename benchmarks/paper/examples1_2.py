@@ -89,7 +89,7 @@ def figure_1(partition: EvidentialPartition) -> Figure:
 
 def figure_2(partition: EvidentialPartition) -> Figure:
     """The four matrices."""
-    figure, axes = plt.subplots(2, 2, figsize=(7.5, 6.2), layout="constrained")
+    figure, axes = plt.subplots(2, 2, figsize=(8.0, 6.4), layout="constrained")
     for ax, mass in zip(axes.flat, MATRICES, strict=True):
-        plot.relational(partition, mass, ax=ax)
+        plot.relational(partition, mass, ax=ax).label_outer()
     return figure
