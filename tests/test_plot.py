@@ -15,8 +15,10 @@ from matplotlib.colors import to_rgb
 from scipy.spatial import ConvexHull
 from scipy.spatial.distance import squareform
 from scipy.stats import multivariate_normal
+from sklearn.exceptions import NotFittedError
 
 from credpart import (
+    CalibratedClustering,
     EvidentialPartition,
     PairwiseIntervals,
     bootstrap,
@@ -29,7 +31,7 @@ from credpart import (
 )
 from credpart.datasets import load_iris, make_mixture2
 from credpart.plot._canvas import MOST_MARKERS
-from credpart.plot._palette import colours
+from credpart.plot._palette import colours, set_styles
 from credpart.plot._scene import hull
 from credpart.plot.curves import spread
 from credpart.plot.densities import normal_densities
@@ -351,6 +353,77 @@ def test_many_objects_and_clusters_stay_legible():
     assert corners <= {tuple(row) for row in X}  # of all objects, drawn or not
     shown = {tuple(place) for c in ax.collections for place in c.get_offsets()}
     assert not corners <= shown
+
+
+def test_dots_are_drawn_in_random_order_with_the_names_of_clusters():
+    labels = np.repeat([0, 1], 3_000)
+    X = np.random.default_rng(0).standard_normal((6_000, 2))
+    ax = plot.partition(EvidentialPartition.from_hard(labels), X)
+    dots = ax.collections[0]
+    assert len(ax.collections) == 1  # one symbol: a second one would lie on top of the first
+    faces = dots.get_facecolor()[:, :3]
+    first = np.isclose(faces, colours(2)[0]).all(axis=1)
+    assert 0.4 < first[:3_000].mean() < 0.6
+    assert {text.get_text() for text in ax.texts} == {"1", "2"}
+    assert legend(ax)[:2] == ["cluster 1", "cluster 2"]
+
+
+def test_certain_objects_are_pale(fitted):
+    fit = fitted[0]
+    ax = plot.uncertainty(fit, SAMPLE.X)
+    doubt = 1.0 - fit.posteriors(SAMPLE.X).max(axis=1)
+    places = np.vstack([c.get_offsets() for c in ax.collections])
+    faces = np.vstack([c.get_facecolor()[:, :3] for c in ax.collections])
+    back = [int(np.flatnonzero((place == SAMPLE.X).all(axis=1))[0]) for place in places]
+    full = colours(3)[fit.predict(SAMPLE.X)][back]
+    depth = ((1 - faces) / (1 - full)).mean(axis=1)
+    np.testing.assert_allclose(depth, 0.25 + 0.75 * np.minimum(1.0, 2.0 * doubt[back]))
+
+
+def test_sets_of_many_clusters_have_different_fillings():
+    focal = focal_sets(20, "pairs")[20:32]
+    styles = [(tuple(style["facecolor"]), style["hatch"]) for style in set_styles(focal)]
+    assert len(set(styles)) == 12
+
+
+def test_text_of_a_density_of_pairs_lies_within_the_figure():
+    n = 250
+    intervals = PairwiseIntervals(np.zeros(n * (n - 1) // 2), np.ones(n * (n - 1) // 2), level=0.9)
+    ax = plot.approximation(EvidentialPartition.from_hard(np.arange(n) % 2), intervals)
+    ax.figure.draw_without_rendering()
+    beside = ax.figure.axes[1]
+    for text in (ax.yaxis.label, beside.yaxis.label, ax.xaxis.label):
+        box = text.get_window_extent()
+        assert box.x0 >= 0
+        assert box.x1 <= ax.figure.bbox.x1
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    model = CalibratedClustering([2, 3], model="EII", n_replicates=20, random_state=0)
+    return model.fit(SAMPLE.X)
+
+
+@pytest.mark.parametrize(
+    ("display", "arguments", "draw"),
+    [
+        (plot.PartitionDisplay, (SAMPLE.X,), lambda m: plot.partition(m.partition_, SAMPLE.X)),
+        (plot.MembershipsDisplay, (), lambda m: plot.memberships(m.partition_)),
+        (plot.SelectionDisplay, (), lambda m: plot.selection(m.selection_)),
+        (plot.ApproximationDisplay, (), lambda m: plot.approximation(m.partition_, m.intervals_)),
+    ],
+)
+def test_displays_draw_what_the_functions_draw(calibrated, display, arguments, draw):
+    shown, expected = display.from_estimator(calibrated, *arguments), draw(calibrated)
+    assert shown.ax_.get_title("right") == expected.get_title("right")
+    for ours, theirs in zip(shown.ax_.lines, expected.lines, strict=True):
+        np.testing.assert_array_equal(ours.get_xydata(), theirs.get_xydata())
+    _, ax = plt.subplots()
+    assert shown.plot(ax=ax) is shown
+    assert shown.ax_ is ax
+    assert shown.figure_ is ax.figure
+    with pytest.raises(NotFittedError):
+        display.from_estimator(CalibratedClustering(), *arguments)
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,28 @@
 
 Every function draws on ``ax``, or on a new figure, and returns the Axes.  Values know nothing
 of their pictures.  Colours can be told apart by colour-blind people, and symbols or names say
-what they say once more.  What is left out of a picture, it says.
+what they say once more.  What is left out of a picture, it says.  Displays draw fitted
+estimators, by scikit-learn's convention.
 """
 
 from credpart.plot.bars import memberships
 from credpart.plot.curves import selection
 from credpart.plot.densities import density
+from credpart.plot.displays import (
+    ApproximationDisplay,
+    MembershipsDisplay,
+    PartitionDisplay,
+    SelectionDisplay,
+)
 from credpart.plot.grid import scatter_matrix
 from credpart.plot.objects import classification, partition, uncertainty
 from credpart.plot.pairs import approximation, calibration, pair_histogram, relational
 
 __all__ = [
+    "ApproximationDisplay",
+    "MembershipsDisplay",
+    "PartitionDisplay",
+    "SelectionDisplay",
     "approximation",
     "calibration",
     "classification",

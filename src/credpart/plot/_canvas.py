@@ -16,6 +16,8 @@ from credpart.plot._palette import GREY, SYMBOLS, symbols
 MOST_MARKERS = 20_000  # more hide each other: then a sample or a density is drawn
 MOST_CLUSTERS_IN_LEGEND = 12  # more are named where they are
 RASTER = 2_000  # markers above which a vector file would be slow to open
+MOST_SYMBOLS = 5_000  # objects above which symbols are too small to be told apart
+EDGED = 8.0  # area from which on a marker has room for a white edge
 OPEN = ("+", "x")  # symbols that have no inside
 NOTE: dict[str, Any] = {"fontsize": "x-small", "color": GREY}
 
@@ -42,9 +44,15 @@ def marker_area(n: int) -> float:
 def draw_objects(
     ax: Axes, points: Array, colour: Array, symbol: NDArray[np.intp], area: ArrayLike | None = None
 ) -> None:
-    """Draw objects (n, 2) with a colour (n, 3) and a code of a symbol (n,) each."""
+    """Draw objects (n, 2) with a colour (n, 3) and a code of a symbol (n,) each.
+
+    Objects of one size are drawn in random order, so that none of the clusters hides the others;
+    else the last ones lie on top.
+    """
     n = len(points)
     rows = drawn_rows(n)
+    if area is None:
+        rows = np.random.default_rng(0).permutation(rows)
     area = np.broadcast_to(marker_area(n) if area is None else np.asarray(area), n)
     which = symbols(symbol)
     for code in np.unique(which[rows]):
@@ -55,12 +63,13 @@ def draw_objects(
 
 
 def draw_markers(
-    ax: Axes, points: Array, colour: ArrayLike, symbol: str, area: ArrayLike
+    ax: Axes, points: Array, colour: ArrayLike, symbol: str, area: Array
 ) -> PathCollection:
     """Draw markers of one symbol."""
-    edge: dict[str, Any] = {"linewidths": 0.4, "edgecolors": "white"}
+    roomy = np.mean(area) >= EDGED
+    edge: dict[str, Any] = {"linewidths": 0.4 if roomy else 0.0, "edgecolors": "white"}
     if symbol in OPEN:
-        edge = {"linewidths": 1.0}
+        edge = {"linewidths": 1.0 if roomy else 0.6}
     raster = len(points) > RASTER
     return ax.scatter(
         points[:, 0], points[:, 1], s=area, c=colour, marker=symbol, rasterized=raster, **edge
@@ -74,8 +83,7 @@ def draw_cloud(ax: Axes, x: Array, y: Array, unit: str = "pairs") -> None:
         return
     extent = (0.0, 1.0, 0.0, 1.0)
     cells = ax.hexbin(x, y, gridsize=60, bins="log", mincnt=1, cmap="cividis", extent=extent)
-    beside = ax.inset_axes((1.03, 0.0, 0.04, 1.0))  # as high as the picture, also if it is square
-    ax.figure.colorbar(cells, cax=beside, label=f"{unit} in a cell")
+    ax.figure.colorbar(cells, ax=ax, label=f"{unit} in a cell")
 
 
 def note(ax: Axes, text: str) -> None:

@@ -40,15 +40,17 @@ def symbols(codes: NDArray[np.intp]) -> NDArray[np.intp]:
 def set_styles(focal: BoolArray) -> list[dict[str, Any]]:
     """How sets of clusters are filled: one alone in its colour, others in their mean, hatched.
 
+    Of many clusters, colours are too alike: sets then have colours in turn.
+
     >>> [style["hatch"] for style in set_styles(np.array([[True, False], [True, True]]))]
     [None, '////']
     """
-    palette, hatches = colours(focal.shape[1]), cycle(HATCHES)
+    hatches, c = cycle(HATCHES), focal.shape[1]
+    palette = colours(c)
+    own = [palette[members].mean(axis=0) if members.any() else np.ones(3) for members in focal]
+    turns = colours(len(COLOURS))[np.arange(len(focal)) % len(COLOURS)]
     styles: list[dict[str, Any]] = []
-    for members in focal:
-        held = palette[members]
-        face = held.mean(axis=0) if len(held) else np.ones(3)
-        hatch = next(hatches) if len(held) != 1 else None
-        line = "white" if len(held) else GREY
-        styles.append({"facecolor": face, "edgecolor": line, "hatch": hatch})
+    for size, face in zip(focal.sum(axis=1), own if c <= len(COLOURS) else turns, strict=True):
+        hatch = next(hatches) if size != 1 else None
+        styles.append({"facecolor": face, "edgecolor": "white" if size else GREY, "hatch": hatch})
     return styles

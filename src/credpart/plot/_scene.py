@@ -15,6 +15,7 @@ from credpart._checks import Array, check_integer
 from credpart.focal import check_cluster_names
 from credpart.plot._canvas import (
     MOST_CLUSTERS_IN_LEGEND,
+    MOST_SYMBOLS,
     beside,
     draw_objects,
     drawn_rows,
@@ -58,13 +59,20 @@ class Scene:
         view = plane(table, features)
         if isinstance(names, int):
             names = check_cluster_names(None, names)
-        known, codes = ([], labels) if classes is None else class_codes(classes, len(labels))
+        known, codes = class_codes(classes, len(labels)) if classes is not None else ([], labels)
+        if classes is None and len(labels) > MOST_SYMBOLS:
+            codes = np.zeros_like(labels)
         points, palette = view.project(table.values), colours(len(names))
         return cls(new_axes(ax), view, points, labels, palette, names, known, codes)
 
-    def draw(self, area: ArrayLike | None = None) -> None:
-        """Draw the objects: clusters as colours, true classes (or clusters again) as symbols."""
-        draw_objects(self.ax, self.points, self.palette[self.labels], self.codes, area)
+    def draw(self, area: ArrayLike | None = None, depth: ArrayLike = 1.0) -> None:
+        """Draw the objects: clusters as colours, true classes (or clusters again) as symbols.
+
+        Colours have a depth from 0, white, to 1.
+        """
+        depth = np.broadcast_to(depth, len(self.labels))[:, None]
+        colour = 1.0 - depth * (1.0 - self.palette[self.labels])
+        draw_objects(self.ax, self.points, colour, self.codes, area)
 
     def ring(self, chosen: NDArray[np.bool_]) -> None:
         """Draw a ring around those of the drawn objects that are chosen."""
@@ -73,10 +81,10 @@ class Scene:
         self.ax.scatter(
             self.points[rows, 0],
             self.points[rows, 1],
-            s=3.5 * marker_area(len(self.points)),
+            s=3.0 * marker_area(len(self.points)),
             facecolors="none",
             edgecolors="black",
-            linewidths=float(np.clip(600.0 / len(self.points), 0.15, 0.6)),
+            linewidths=float(np.clip(300.0 / len(self.points), 0.15, 0.6)),
         )
 
     def annotate(self, rows: Iterable[int], index: Any) -> None:
@@ -92,23 +100,32 @@ class Scene:
 
     def finish(self, keys: Sequence[Any]) -> Axes:
         """Label the axes, name clusters, classes and what ``keys`` stand for, return the Axes."""
-        few = len(self.names) <= MOST_CLUSTERS_IN_LEGEND
-        entries = self._cluster_keys() if few else []
+        entries = self._cluster_keys() if len(self.names) <= MOST_CLUSTERS_IN_LEGEND else []
         entries += [
             marker_key(f"class {name}", SYMBOLS[code], GREY)
             for name, code in zip(self.classes, symbols(np.arange(len(self.classes))), strict=True)
         ]
         beside(self.ax, [*entries, *keys])
-        if not few:
+        if self.named:
             present = np.unique(self.labels)
             places = [np.median(self.points[self.labels == k], axis=0) for k in present]
             name_places(self.ax, [self.names[k] for k in present], np.array(places), "x-small")
         self.ax.set(xlabel=self.view.labels[0], ylabel=self.view.labels[1])
         return self.ax
 
+    @property
+    def dotted(self) -> bool:
+        """Whether all objects have the same symbol: then colours alone tell the clusters."""
+        return not self.classes and len(self.points) > MOST_SYMBOLS
+
+    @property
+    def named(self) -> bool:
+        """Whether clusters have their names written where they are."""
+        return self.dotted or len(self.names) > MOST_CLUSTERS_IN_LEGEND
+
     def _cluster_keys(self) -> list[Line2D]:
         shown = symbols(np.arange(len(self.names)))
-        marks = ["s" if self.classes else SYMBOLS[code] for code in shown]
+        marks = ["s" if self.classes or self.dotted else SYMBOLS[code] for code in shown]
         return [
             marker_key(f"cluster {name}", mark, colour)
             for name, mark, colour in zip(self.names, marks, self.palette, strict=True)

@@ -99,4 +99,5 @@ def _move_texts(cell: Axes, whole: Axes) -> None:
     whole.set_title(cell.get_title("right"), loc="right", **NOTE)
     cell.set_title("", loc="right")
     cell.label_outer()
+    cell.locator_params(nbins=5)  # a fixed number: ticks that change with the layout spoil it
     cell.tick_params(labelsize="x-small")

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
-from credpart._checks import check_data, check_positive
+from credpart._checks import Array, check_data, check_positive
 from credpart.focal import check_cluster_names
 from credpart.mixture.fit import MixtureFit
 from credpart.partition import EvidentialPartition
@@ -20,7 +20,9 @@ from credpart.plot._canvas import marker_area, marker_key
 from credpart.plot._palette import GREY
 from credpart.plot._scene import Features, Scene, ellipse, hull
 
-LARGEST_MARKER = 240.0  # area in points at complete uncertainty
+PALEST = 0.25  # share of the colour that is left where there is no doubt
+SHOWN_DOUBTS = (0.0, 0.25, 0.5)  # in the legend
+BEHIND = 0.55  # share of the colour of dots that ellipses are drawn on
 
 
 def partition(
@@ -120,10 +122,12 @@ def classification(
     radius = check_positive("radius", radius)
     labels = fit.predict(X)
     scene = Scene.of(X, labels, fit.n_clusters, features=features, classes=classes, ax=ax)
-    scene.draw()
+    scene.draw(depth=BEHIND if scene.named else 1.0)
     _, means, covariances = scene.view.mixture(fit)
     for mean, covariance, colour in zip(means, covariances, scene.palette, strict=True):
         scene.ax.add_patch(ellipse(mean, covariance, radius, colour))
+    if scene.named:  # a name would hide the centre that it stands on
+        return scene.finish([])
     scene.ax.plot(*means.T, "k*", markersize=8, markeredgecolor="white", markeredgewidth=0.5)
     return scene.finish([marker_key("centre", "*", "black")])
 
@@ -156,10 +160,17 @@ def uncertainty(
     sorted_X = X.iloc[order] if hasattr(X, "iloc") else values[order]
     labels = posteriors.argmax(axis=1)[order]
     scene = Scene.of(sorted_X, labels, fit.n_clusters, features=features, ax=ax)
-    smallest = marker_area(len(values)) / 4.0
-    scene.draw(smallest + LARGEST_MARKER * doubt)
+    scene.draw(
+        uncertain_area(doubt, len(values)), PALEST + (1.0 - PALEST) * np.minimum(1, 2 * doubt)
+    )
     keys = [
-        marker_key(f"uncertainty {value:g}", "o", GREY, np.sqrt(smallest + LARGEST_MARKER * value))
-        for value in (0.0, 0.25, 0.5)
+        marker_key(f"uncertainty {value:g}", "o", GREY, float(np.sqrt(size)))
+        for value, size in zip(SHOWN_DOUBTS, uncertain_area(SHOWN_DOUBTS, len(X)), strict=True)
     ]
     return scene.finish(keys)
+
+
+def uncertain_area(doubt: ArrayLike, n: int) -> Array:
+    """Area of a marker of n, in points: it grows with the doubt, the less the more there are."""
+    largest = float(np.clip(120_000.0 / n, 12.0, 240.0))
+    return marker_area(n) / 4.0 + largest * np.asarray(doubt, dtype=np.float64)

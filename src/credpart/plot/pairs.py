@@ -315,9 +315,9 @@ def _mark_clusters(ax: Axes, partition: EvidentialPartition, rows: NDArray[np.in
     labels = partition.labels[rows]
     present, starts, counts = np.unique(labels, return_index=True, return_counts=True)
     names = check_cluster_names(partition.cluster_names, partition.n_clusters)
-    for start in starts[1:]:
-        ax.axhline(start - 0.5, color=COLOURS[1], linewidth=10.0 / max(20, len(starts)))
-        ax.axvline(start - 0.5, color=COLOURS[1], linewidth=10.0 / max(20, len(starts)))
+    for start in starts[1:] if len(starts) <= MOST_NAMES else []:
+        ax.axhline(start - 0.5, color=COLOURS[1], linewidth=0.5)
+        ax.axvline(start - 0.5, color=COLOURS[1], linewidth=0.5)
     every = slice(None, None, 1 + len(present) // MOST_NAMES)
     middles, shown = starts + counts / 2 - 0.5, [names[k] for k in present]
     ax.set_xticks(middles[every], shown[every], fontsize="x-small", rotation=90)
