@@ -55,6 +55,46 @@ def test_e_step_is_the_literal_sum_over_objects():
         np.testing.assert_allclose(expected[b], literal, atol=1e-10)
 
 
+def test_coarse_e_step_is_close():
+    X, labels = overlapping(40)
+    family, features, _, statistics, variant = start_all(X, labels, 3)
+    weights = np.random.default_rng(0).integers(0, 3, (len(ALL), len(X))).astype(float)
+    params = family.m_step(statistics, variant, None)
+    fine, coarse = (
+        e_step(family, features, weights, params, is_coarse=is_coarse)
+        for is_coarse in (False, True)
+    )
+    np.testing.assert_allclose(coarse[0], fine[0], rtol=1e-8)
+    np.testing.assert_allclose(coarse[1], fine[1], rtol=1e-6, atol=1e-5)
+    assert not np.array_equal(coarse[0], fine[0])  # it was in single precision
+
+
+def test_e_step_reads_the_weights_of_its_members():
+    X, labels = overlapping(40)
+    family, features, _, statistics, variant = start_all(X, labels, 3)
+    params = take(family.m_step(statistics, variant, None), [3, 5, 7])
+    weights = np.random.default_rng(0).integers(0, 3, (9, len(X))).astype(float)
+    members = np.array([8, 0, 8])
+    some = e_step(family, features, weights, params, members)
+    own = e_step(family, np.stack([features] * 9), weights, params, members)
+    for found, single, wanted in zip(
+        some, own, e_step(family, features, weights[members], params), strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_allclose(single, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_large_batches_end_where_small_ones_do():
+    # beyond a cacheful, the first steps are coarse
+    X, labels = overlapping(1800)
+    family, features, weights, statistics, variant = start_all(X, labels, 3)
+    assert len(ALL) * 3 * len(X) > em_module.BLOCK
+    together = em(family, features, weights, statistics, variant)
+    for code in ALL:
+        apart = em(family, features, weights, statistics[[code]], variant[[code]])
+        np.testing.assert_allclose(together.loglik[code], apart.loglik[0], rtol=1e-7)
+
+
 def test_log_certainty_is_the_literal_sum_over_objects():
     X, labels = overlapping(40)
     family, features, _, statistics, variant = start_all(X, labels, 3)

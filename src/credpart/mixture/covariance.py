@@ -17,16 +17,30 @@ References
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Update = Callable[[Array, Array, Array | None], Array]
+from credpart.mixture.variances import (
+    MAX_INNER,
+    TOLERANCE,
+    Variances,
+    diagonal,
+    equal_volumes,
+    one_variance,
+    one_volume_one_shape,
+    one_volume_own_shape,
+    own_variance,
+    own_volume_one_shape,
+    own_volume_own_shape,
+    solve_volumes,
+    start_volumes,
+)
 
-TOLERANCE = 1e-10  # relative change of volumes, or angle of a rotation, that ends an inner loop
-MAX_INNER = 100
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
 MAX_WARM = 1  # sweeps from good axes: EM only needs that the likelihood rises
 
 
@@ -38,7 +52,7 @@ def factor(matrices: Array) -> tuple[Array, Array]:
     that is not positive definite gets NaN, and no exception ends the batch.
     """
     d = matrices.shape[-1]
-    A = np.ascontiguousarray(np.moveaxis(matrices, 0, -1))
+    A = np.ascontiguousarray(matrices.transpose(1, 2, 0))
     L, inverse = np.zeros_like(A), np.zeros_like(A)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         for j in range(d):
@@ -64,236 +78,72 @@ def _eigh(matrices: Array) -> tuple[Array, Array]:
     return np.where(finite[..., None], values, np.nan), axes
 
 
-def _diagonal(matrices: Array) -> Array:
-    return np.diagonal(matrices, axis1=-2, axis2=-1)
-
-
 def _diagonal_matrices(values: Array) -> Array:
     return values[..., None] * np.eye(values.shape[-1])
 
 
-def _everywhere(common: Array, scatter: Array) -> Array:
-    """One matrix a replicate (b, d, d), the same for all components."""
-    return np.broadcast_to(common[:, None], scatter.shape)
-
-
-def _geometric_mean(values: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        result: Array = np.exp(np.log(values).mean(axis=-1, keepdims=True))
-        return result
-
-
-def _equal_volumes(shapes: Array, volumes: Array, sizes: Array) -> Array:
-    """``lam`` times shapes of determinant 1, ``lam = sum_k volumes_k / n``."""
-    volume = volumes.sum(axis=-1) / sizes.sum(axis=-1)
-    result: Array = volume.reshape(-1, *[1] * (shapes.ndim - 1)) * shapes
+def _along(axes: Array, values: Array) -> Array:
+    """``D diag(values) D'``."""
+    result: Array = (axes * values[..., None, :]) @ axes.mT
     return result
 
 
-def _volumes(
-    sizes: Array, shares: Callable[[Array], tuple[Array, Array]], previous: Array | None
-) -> Array:
-    """Logarithms ``l_k`` of own volumes that go with one shape, up to a common constant.
+# Covariances of replicates whose structures are estimated in the same way; a structure's own
+# part is `variances`, and each group says which rows it is for.
+Groups = Sequence[tuple[Rows | slice, Variances]]
 
-    With ``C = sum_k W_k exp(-l_k)``, the profile ``d sum_k n_k l_k + n log|C|`` is convex in l.
-    ``shares(l)`` returns ``tr(T_k)`` (b, k) and ``tr(T_k T_h)`` (b, k, k) of
-    ``T_k = C^-1 W_k exp(-l_k)``: its gradient and Hessian.  Newton's steps near the minimum;
-    far from it the closed form of volumes given the shape, which never goes astray.
+
+def _variances(groups: Groups, values: Array, sizes: Array, previous: Array | None) -> Array:
+    """Variances along the axes, each replicate by its own rule."""
+    result = np.empty_like(values)
+    for rows, variances in groups:
+        start = None if previous is None else previous[rows]
+        result[rows] = variances(values[rows], sizes[rows], start)
+    return result
+
+
+def fixed_axes(scatter: Array, sizes: Array, groups: Groups, previous: Array | None) -> Array:
+    """The coordinate axes."""
+    return _diagonal_matrices(_variances(groups, diagonal(scatter), sizes, previous))
+
+
+def own_axes(scatter: Array, sizes: Array, groups: Groups, previous: Array | None) -> Array:
+    """Own axes: those of each scatter matrix."""
+    values, axes = _eigh(scatter)  # ascending, so shapes add up axis by axis
+    return _along(axes, _variances(groups, values, sizes, previous))
+
+
+def common_axes(scatter: Array, sizes: Array, groups: Groups, previous: Array | None) -> Array:
+    """The best axes that all components share.
+
+    From the axes of the previous covariances EM only needs that the likelihood rises.
     """
-    n = sizes.sum(axis=-1, keepdims=True)
-    logs = np.zeros_like(sizes) if previous is None else previous
-    unit = np.eye(sizes.shape[-1])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for _ in range(MAX_INNER):
-            traces, cross = shares(logs)
-            target = traces.sum(axis=-1, keepdims=True) * sizes / n
-            closed = np.where(sizes < 1e-12 * n, 0.0, np.log(traces / target))
-            largest = np.abs(closed).max(axis=-1)[:, None, None]
-            # 1.0: the profile is flat along (1, ..., 1); 1e-12: and without end if W_k is singular
-            hessian = unit * (np.maximum(traces, sizes < 1e-12 * n) + 1e-12)[..., None]
-            hessian += 1.0 - cross
-            newton = np.linalg.solve(
-                np.where(largest < 0.3, hessian, unit), (traces - target)[..., None]
-            )
-            logs = logs + np.where(largest < 0.3, newton, closed[..., None])[..., 0]
-            if not (largest > np.sqrt(TOLERANCE)).any():  # the error is squared by each step
-                break
-    return logs
-
-
-def _start_volumes(sizes: Array, traces: Array, previous: Array | None) -> Array | None:
-    """Logarithms of the previous volumes relative to ``traces``; the shape is common to all."""
-    if previous is None:
-        return None
-    ratio = _diagonal(previous).sum(axis=-1) * sizes / traces
-    return np.log(np.where(ratio > 0.0, ratio, 1.0))
-
-
-def _own_volumes_one_shape(values: Array, sizes: Array, previous: Array | None) -> Array:
-    """Variances ``lam_k a_j`` that maximise the likelihood of sums of squares (b, k, d)."""
-
-    def shares(logs: Array) -> tuple[Array, Array]:
-        parts = start * np.exp(-logs)[..., None]
-        parts /= parts.sum(axis=-2, keepdims=True)
-        return parts.sum(axis=-1), parts @ parts.mT
-
-    volume = values.sum(axis=-1, keepdims=True) / (values.shape[-1] * sizes[..., None])
-    start = values / volume
-    logs = _volumes(sizes, shares, _start_volumes(sizes, values.sum(axis=-1), previous))
-    shape = (start * np.exp(-logs)[..., None]).sum(axis=-2, keepdims=True)
-    shape /= _geometric_mean(shape)
-    volume = (values / shape).sum(axis=-1, keepdims=True) / (values.shape[-1] * sizes[..., None])
-    result: Array = volume * shape
-    return result
-
-
-def eii(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """Spherical, equal volume: ``lam I``."""
-    d = scatter.shape[-1]
-    volume = _diagonal(scatter).sum(axis=(-2, -1)) / (d * sizes.sum(axis=-1))
-    return np.broadcast_to(volume[:, None, None, None] * np.eye(d), scatter.shape)
-
-
-def vii(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """Spherical, own volume: ``lam_k I``."""
-    d = scatter.shape[-1]
-    result: Array = (_diagonal(scatter).sum(axis=-1) / (d * sizes))[..., None, None] * np.eye(d)
-    return result
-
-
-def eei(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """Diagonal, equal volume and shape: ``lam A``."""
-    variances = _diagonal(scatter).sum(axis=-2) / sizes.sum(axis=-1)[:, None]
-    return _everywhere(_diagonal_matrices(variances), scatter)
-
-
-def vei(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """Diagonal, own volume, equal shape: ``lam_k A``."""
-    return _diagonal_matrices(_own_volumes_one_shape(_diagonal(scatter), sizes, previous))
-
-
-def evi(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """Diagonal, equal volume, own shape: ``lam A_k``."""
-    values = _diagonal(scatter)
-    means = _geometric_mean(values)
-    return _diagonal_matrices(_equal_volumes(values / means, means[..., 0], sizes))
-
-
-def vvi(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """Diagonal, own volume and shape: ``lam_k A_k``."""
-    return _diagonal_matrices(_diagonal(scatter) / sizes[..., None])
-
-
-def eee(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """One covariance for all: ``lam D A D'``."""
-    return _everywhere(scatter.sum(axis=1) / sizes.sum(axis=-1)[:, None, None], scatter)
-
-
-def vee(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """Own volume, equal shape and orientation: ``lam_k C``."""
-    d = scatter.shape[-1]
-
-    def common(logs: Array) -> tuple[Array, Array]:
-        parts = start * np.exp(-logs)[..., None, None]
-        C = parts.sum(axis=1)
-        half = np.moveaxis(factor(C)[0], -1, 0)[:, None]
-        return C, half @ parts @ half.mT
-
-    def shares(logs: Array) -> tuple[Array, Array]:
-        parts = common(logs)[1]
-        flat = parts.reshape(*parts.shape[:2], -1)
-        return _diagonal(parts).sum(axis=-1), flat @ flat.mT
-
-    traces = _diagonal(scatter).sum(axis=-1)
-    volume = traces / (d * sizes)
-    start = scatter / volume[..., None, None]
-    logs = _volumes(sizes, shares, _start_volumes(sizes, traces, previous))
-    C, parts = common(logs)
-    traces = _diagonal(parts).sum(axis=-1) * np.exp(logs) * volume  # tr(W_k C^-1)
-    result: Array = (traces / (d * sizes))[..., None, None] * C[:, None]
-    return result
-
-
-def eve(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """Equal volume and orientation, own shape: ``lam D A_k D'``."""
-    return _common_axes(scatter, sizes, previous, _variances_of_equal_volume, (eee,))
-
-
-def vve(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """Equal orientation, own volume and shape: ``lam_k D A_k D'``."""
-    return _common_axes(scatter, sizes, previous, _variances_of_own_volume, (vee, eve))
-
-
-def eev(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """Equal volume and shape, own orientation: ``lam D_k A D_k'``."""
-    eigenvalues, axes = _eigh(scatter)  # ascending, so shapes add up axis by axis
-    pooled = eigenvalues.sum(axis=-2, keepdims=True) / sizes.sum(axis=-1)[:, None, None]
-    result: Array = (axes * pooled[..., None, :]) @ axes.mT
-    return result
-
-
-def vev(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """Equal shape, own volume and orientation: ``lam_k D_k A D_k'``."""
-    eigenvalues, axes = _eigh(scatter)
-    variances = _own_volumes_one_shape(np.maximum(eigenvalues, 0.0), sizes, previous)
-    result: Array = (axes * variances[..., None, :]) @ axes.mT
-    return result
-
-
-def evv(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """Equal volume, own shape and orientation: ``lam C_k``."""
-    volumes = np.exp(log_determinant(scatter) / scatter.shape[-1])
-    return _equal_volumes(scatter / volumes[..., None, None], volumes, sizes)
-
-
-def vvv(scatter: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """Own covariance for each component: ``lam_k D_k A_k D_k'``."""
-    return scatter / sizes[..., None, None]
-
-
-def _variances_of_own_volume(values: Array, sizes: Array) -> Array:
-    return values / sizes[..., None]
-
-
-def _variances_of_equal_volume(values: Array, sizes: Array) -> Array:
-    means = _geometric_mean(values)
-    return _equal_volumes(values / means, means[..., 0], sizes)
-
-
-Variances = Callable[[Array, Array], Array]
-
-
-def _common_axes(
-    scatter: Array,
-    sizes: Array,
-    previous: Array | None,
-    variances: Variances,
-    nested: Sequence[Update],
-) -> Array:
-    """Covariances ``D diag(variances_k) D'`` with the best common axes ``D``.
-
-    Starts from the axes of the previous covariances (they share them), or from the coordinate
-    axes and those of each of the nested structures: so these are never better.
-    """
+    axes = np.empty_like(scatter[:, 0])
     if previous is not None:
-        starts, sweeps = [previous], MAX_WARM
+        axes = _eigh(previous.sum(axis=1))[1]
     else:
-        unit = np.broadcast_to(np.eye(scatter.shape[-1]), scatter.shape)
-        starts, sweeps = [unit, *(update(scatter, sizes, None) for update in nested)], MAX_INNER
-    axes_tried = [_eigh(start.sum(axis=1))[1] for start in starts]
-    tries = [_rotate_jointly(scatter, sizes, axes, variances, sweeps) for axes in axes_tried]
+        for rows, variances in groups:
+            axes[rows] = _best_axes(scatter[rows], sizes[rows], variances)
+    axes, values = _rotate_jointly(scatter, sizes, axes, groups, MAX_WARM)
+    return _along(axes[:, None], values)
+
+
+def _best_axes(scatter: Array, sizes: Array, variances: Variances) -> Array:
+    """Common axes from several starts: the nested structures are among them, so never better."""
+    groups = [(slice(None), variances)]
+    plain = np.broadcast_to(np.eye(scatter.shape[-1]), scatter[:, 0].shape)
+    starts = [plain, _eigh(eee(scatter, sizes)[:, 0])[1], _eigh(vee(scatter, sizes)[:, 0])[1]]
+    if variances is not one_volume_own_shape:
+        starts.append(_best_axes(scatter, sizes, one_volume_own_shape))
+    tries = [_rotate_jointly(scatter, sizes, start, groups, MAX_INNER) for start in starts]
     costs = [(sizes[..., None] * np.log(values)).sum(axis=(1, 2)) for _, values in tries]
     best = np.argmin(np.nan_to_num(costs, nan=np.inf), axis=0)
-    axes, fitted = (
-        np.choose(best.reshape(-1, *[1] * (parts[0].ndim - 1)), parts)
-        for parts in zip(*tries, strict=True)
-    )
-    result: Array = (axes[:, None] * fitted[..., None, :]) @ axes[:, None].mT
+    result: Array = np.choose(best[:, None, None], [axes for axes, _ in tries])
     return result
 
 
 def _rotate_jointly(
-    scatter: Array, sizes: Array, axes: Array, variances: Variances, sweeps: int
+    scatter: Array, sizes: Array, axes: Array, groups: Groups, sweeps: int
 ) -> tuple[Array, Array]:
     """Common axes by plane rotations [BM14]_, and the components' variances along them.
 
@@ -302,13 +152,14 @@ def _rotate_jointly(
     """
     d = axes.shape[-1]
     turned = axes[:, None].mT @ scatter @ axes[:, None]
-    R = np.ascontiguousarray(np.moveaxis(turned, (-2, -1), (0, 1)))  # (d, d, b, k)
-    D = np.ascontiguousarray(np.moveaxis(axes, -1, 0))[..., None]  # (d, b, d, 1): axis by axis
+    R = np.ascontiguousarray(turned.transpose(2, 3, 0, 1))  # (d, d, b, k)
+    D = np.ascontiguousarray(axes.transpose(2, 0, 1))[..., None]  # (d, b, d, 1): axis by axis
+    values = np.einsum("jjbk->bkj", R)  # a view: it turns with R
     for _ in range(sweeps):
         largest = 0.0
-        precision = 1.0 / variances(np.moveaxis(np.einsum("jjbk->jbk", R), 0, -1), sizes)
+        precision = (1.0 / _variances(groups, values, sizes, None)).transpose(2, 0, 1)
         for i, j in combinations(range(d), 2):
-            gap = precision[..., i] - precision[..., j]
+            gap = precision[i] - precision[j]
             x = 0.5 * (gap * (R[i, i] - R[j, j])).sum(axis=-1)
             y = (gap * R[i, j]).sum(axis=-1)
             angle = 0.5 * np.arctan2(-y, -x)[:, None]
@@ -320,8 +171,7 @@ def _rotate_jointly(
             largest = max(largest, float(np.fmax.reduce(np.abs(sine), axis=None, initial=0.0)))
         if not largest > np.sqrt(TOLERANCE):  # the cost is flat at its minimum: angles squared
             break
-    values = np.moveaxis(np.einsum("jjbk->jbk", R), 0, -1)
-    return np.moveaxis(D[..., 0], 0, -1), variances(values, sizes)
+    return D[..., 0].transpose(1, 2, 0), _variances(groups, values, sizes, None)
 
 
 def _turn(rows: Array, i: int, j: int, cosine: Array, sine: Array) -> None:
@@ -331,10 +181,54 @@ def _turn(rows: Array, i: int, j: int, cosine: Array, sine: Array) -> None:
     rows[i] = first
 
 
+def eee(scatter: Array, sizes: Array, *_: object) -> Array:
+    """One covariance for all: ``lam D A D'``."""
+    common = scatter.sum(axis=1) / sizes.sum(axis=-1)[:, None, None]
+    return np.broadcast_to(common[:, None], scatter.shape)
+
+
+def vee(scatter: Array, sizes: Array, groups: Groups = (), previous: Array | None = None) -> Array:
+    """Own volume, equal shape and orientation: ``lam_k C``."""
+    d = scatter.shape[-1]
+
+    def common(logs: Array) -> tuple[Array, Array]:
+        parts = start * np.exp(-logs)[..., None, None]
+        C = parts.sum(axis=1)
+        half = factor(C)[0].transpose(2, 0, 1)[:, None]
+        return C, half @ parts @ half.mT
+
+    def shares(logs: Array) -> tuple[Array, Array]:
+        parts = common(logs)[1]
+        flat = parts.reshape(*parts.shape[:2], -1)
+        return diagonal(parts).sum(axis=-1), flat @ flat.mT
+
+    traces = diagonal(scatter).sum(axis=-1)
+    volume = traces / (d * sizes)
+    start = scatter / volume[..., None, None]
+    logs = solve_volumes(sizes, shares, start_volumes(sizes, traces, previous))
+    C, parts = common(logs)
+    traces = diagonal(parts).sum(axis=-1) * np.exp(logs) * volume  # tr(W_k C^-1)
+    result: Array = (traces / (d * sizes))[..., None, None] * C[:, None]
+    return result
+
+
+def evv(scatter: Array, sizes: Array, *_: object) -> Array:
+    """Equal volume, own shape and orientation: ``lam C_k``."""
+    volumes = np.exp(log_determinant(scatter) / scatter.shape[-1])
+    return equal_volumes(scatter / volumes[..., None, None], volumes, sizes)
+
+
+def vvv(scatter: Array, sizes: Array, *_: object) -> Array:
+    """Own covariance for each component: ``lam_k D_k A_k D_k'``."""
+    result: Array = scatter / sizes[..., None, None]
+    return result
+
+
 class Structure(NamedTuple):
     """How a covariance structure is estimated, and what it costs in BIC."""
 
-    update: Update
+    estimate: Callable[[Array, Array, Groups, Array | None], Array]  # together with its like
+    variances: Variances | None  # along the axes, where these come first
     n_free: Callable[[int, int], int]  # (c, d) -> number of free covariance parameters
     nested: tuple[str, ...]  # the structures directly below: special cases of this one
     rotates: bool = False  # depends on the angles between columns, hence on their relative scale
@@ -346,22 +240,87 @@ def _pairs(d: int) -> int:
 
 
 STRUCTURES: Mapping[str, Structure] = {
-    "EII": Structure(eii, lambda c, d: 1, (), True, True),
-    "VII": Structure(vii, lambda c, d: c, ("EII",), True, True),
-    "EEI": Structure(eei, lambda c, d: d, ("EII",), False, True),
-    "VEI": Structure(vei, lambda c, d: c + d - 1, ("VII", "EEI"), False, True),
-    "EVI": Structure(evi, lambda c, d: 1 + c * (d - 1), ("EEI",), False, True),
-    "VVI": Structure(vvi, lambda c, d: c * d, ("VEI", "EVI"), False, True),
-    "EEE": Structure(eee, lambda c, d: d + _pairs(d), ("EEI",)),
-    "VEE": Structure(vee, lambda c, d: c + d - 1 + _pairs(d), ("VEI", "EEE")),
-    "EVE": Structure(eve, lambda c, d: 1 + c * (d - 1) + _pairs(d), ("EVI", "EEE"), True),
-    "VVE": Structure(vve, lambda c, d: c * d + _pairs(d), ("VVI", "VEE", "EVE"), True),
-    "EEV": Structure(eev, lambda c, d: d + c * _pairs(d), ("EEE",), True),
-    "VEV": Structure(vev, lambda c, d: c + d - 1 + c * _pairs(d), ("VEE", "EEV"), True),
-    "EVV": Structure(evv, lambda c, d: 1 + c * (d - 1 + _pairs(d)), ("EVE", "EEV")),
-    "VVV": Structure(vvv, lambda c, d: c * (d + _pairs(d)), ("VVE", "VEV", "EVV")),
+    "EII": Structure(fixed_axes, one_variance, lambda c, d: 1, (), True, True),
+    "VII": Structure(fixed_axes, own_variance, lambda c, d: c, ("EII",), True, True),
+    "EEI": Structure(fixed_axes, one_volume_one_shape, lambda c, d: d, ("EII",), False, True),
+    "VEI": Structure(
+        fixed_axes, own_volume_one_shape, lambda c, d: c + d - 1, ("VII", "EEI"), False, True
+    ),
+    "EVI": Structure(
+        fixed_axes, one_volume_own_shape, lambda c, d: 1 + c * (d - 1), ("EEI",), False, True
+    ),
+    "VVI": Structure(
+        fixed_axes, own_volume_own_shape, lambda c, d: c * d, ("VEI", "EVI"), False, True
+    ),
+    "EEE": Structure(eee, None, lambda c, d: d + _pairs(d), ("EEI",)),
+    "VEE": Structure(vee, None, lambda c, d: c + d - 1 + _pairs(d), ("VEI", "EEE")),
+    "EVE": Structure(
+        common_axes,
+        one_volume_own_shape,
+        lambda c, d: 1 + c * (d - 1) + _pairs(d),
+        ("EVI", "EEE"),
+        True,
+    ),
+    "VVE": Structure(
+        common_axes,
+        own_volume_own_shape,
+        lambda c, d: c * d + _pairs(d),
+        ("VVI", "VEE", "EVE"),
+        True,
+    ),
+    "EEV": Structure(
+        own_axes, one_volume_one_shape, lambda c, d: d + c * _pairs(d), ("EEE",), True
+    ),
+    "VEV": Structure(
+        own_axes,
+        own_volume_one_shape,
+        lambda c, d: c + d - 1 + c * _pairs(d),
+        ("VEE", "EEV"),
+        True,
+    ),
+    "EVV": Structure(evv, None, lambda c, d: 1 + c * (d - 1 + _pairs(d)), ("EVE", "EEV")),
+    "VVV": Structure(vvv, None, lambda c, d: c * (d + _pairs(d)), ("VVE", "VEV", "EVV")),
 }
 ONE_DIMENSION: Mapping[str, Structure] = {
-    "E": Structure(eii, lambda c, d: 1, (), False, True),
-    "V": Structure(vii, lambda c, d: c, ("E",), False, True),
+    "E": Structure(fixed_axes, one_variance, lambda c, d: 1, (), False, True),
+    "V": Structure(fixed_axes, own_variance, lambda c, d: c, ("E",), False, True),
 }
+TABLE: dict[str, Structure] = {**STRUCTURES, **ONE_DIMENSION}
+NAMES: tuple[str, ...] = tuple(TABLE)  # a structure's code is its place here
+
+
+ROTATES = np.array([structure.rotates for structure in TABLE.values()])
+
+
+class Kinds(NamedTuple):
+    """Distinct kinds of structures, and which one each code has."""
+
+    distinct: Sequence[Any]
+    of_code: Rows
+
+    @classmethod
+    def of(cls, kinds: Sequence[object]) -> Self:
+        """The kinds of all codes."""
+        distinct = list(dict.fromkeys(kinds))
+        return cls(distinct, np.array([distinct.index(kind) for kind in kinds]))
+
+    def split(self, codes: Rows) -> list[tuple[Rows | slice, Any]]:
+        """Rows of each kind that the codes have."""
+        place = self.of_code[codes]
+        if (place == place[0]).all():
+            return [(slice(None), self.distinct[place[0]])]
+        return [(np.flatnonzero(place == i), self.distinct[i]) for i in np.unique(place)]
+
+
+ESTIMATES = Kinds.of([structure.estimate for structure in TABLE.values()])
+VARIANCES = Kinds.of([structure.variances for structure in TABLE.values()])
+
+
+def update(scatter: Array, sizes: Array, codes: Rows, previous: Array | None = None) -> Array:
+    """Covariances (b, k, d, d) of each replicate under the structure of its code."""
+    result = np.empty_like(scatter)
+    for rows, estimate in ESTIMATES.split(codes):
+        start = None if previous is None else previous[rows]
+        groups = VARIANCES.split(codes[rows])
+        result[rows] = estimate(scatter[rows], sizes[rows], groups, start)
+    return result

@@ -23,6 +23,7 @@ MAX_ITERATIONS = 2000
 MEMORY = 6  # differences that the acceleration remembers
 BLOCK = 1 << 16  # values of the joint density worked on at a time: they stay in the cache
 ROWS = 256  # rows in a block, at least
+COARSE_UNDERFLOW = -87.0
 UNDERFLOW = -705.0  # exponents below take several times as long, for results that do not count
 
 
@@ -117,27 +118,64 @@ def blocks(b: int, k: int, n: int) -> Iterator[tuple[slice, slice]]:
             yield slice(start, start + size), rows
 
 
-def e_step(family: Family, features: Array, weights: Array, params: Any) -> tuple[Array, Array]:
-    """Log-likelihoods (b,) and expected statistics (b, k, s) at ``params``."""
+def e_step(
+    family: Family,
+    features: Array,
+    weights: Array,
+    params: Any,
+    members: Rows | None = None,
+    *,
+    is_coarse: bool = False,
+) -> tuple[Array, Array]:
+    """Log-likelihoods (b,) and expected statistics (b, k, s) at ``params``.
+
+    ``members`` (b,) says which replicates of the weights (and features) the parameters are of.
+    A coarse step takes exponentials in single precision, which is twice as fast in all: it has
+    log-likelihoods to 1e-8 and posteriors to 1e-6 of themselves.
+    """
     b, k = params[0].shape[:2]
+    members = np.arange(b) if members is None else members
+    precision, underflow = (np.float32, COARSE_UNDERFLOW) if is_coarse else (float, UNDERFLOW)
     loglik = np.zeros(b)
     statistics: Any = None
     for some, rows in blocks(b, k, features.shape[-2]):
-        weight = weights[some, rows]
-        part = features[rows] if features.ndim == 2 else features[some, rows]
+        weight = weights[members[some], rows]
+        part = features[rows] if features.ndim == 2 else features[members[some], rows]
         those = take(params, some)
         joint = family.log_joint(part, those)
         top = joint.max(axis=1, keepdims=True)
         joint -= top
-        np.maximum(joint, UNDERFLOW, out=joint)
-        np.exp(joint, out=joint)
-        total = joint.sum(axis=1, keepdims=True)
-        loglik[some] += np.einsum("bn,bn->b", (np.log(total) + top)[:, 0], weight)
-        joint *= weight[:, None] / total  # posteriors times weights, in one pass
+        ratios = joint.astype(precision, copy=False)
+        np.maximum(ratios, underflow, out=ratios)
+        np.exp(ratios, out=ratios)
+        total = ratios.sum(axis=1, keepdims=True)
+        logs = np.log(total) + top
+        loglik[some] += np.einsum("bn,bn->b", logs[:, 0], weight)
+        ratios *= weight[:, None].astype(precision, copy=False) / total
+        joint = ratios.astype(float, copy=False)  # posteriors times weights
         found = family.statistics(part, joint, those)
         if statistics is None:
             statistics = np.zeros((b, *found.shape[1:]))
         statistics[some] += found
+    return loglik, statistics
+
+
+def _expect(
+    family: Family, features: Array, weights: Array, params: Any, members: Rows, is_near: Any
+) -> tuple[Array, Array]:
+    """`e_step`, coarse for replicates that are not near their end: where it saves time."""
+    b, k = params[0].shape[:2]
+    if is_near.all() or b * k * features.shape[-2] < BLOCK:
+        return e_step(family, features, weights, params, members)
+    if not is_near.any():
+        return e_step(family, features, weights, params, members, is_coarse=True)
+    near, far = np.flatnonzero(is_near), np.flatnonzero(~is_near)
+    parts = [
+        e_step(family, features, weights, take(params, rows), members[rows], is_coarse=is_coarse)
+        for rows, is_coarse in ((near, False), (far, True))
+    ]
+    back = np.argsort(np.concatenate([near, far]))
+    loglik, statistics = (np.concatenate(pair)[back] for pair in zip(*parts, strict=True))
     return loglik, statistics
 
 
@@ -217,7 +255,8 @@ def em(
     loglik, status = np.full(b, -np.inf), np.full(b, Status.NOT_CONVERGED, dtype=np.intp)
     n_iter = np.zeros(b, dtype=np.intp)
     is_plain, is_calm, crawls = np.ones(b, bool), np.zeros(b, bool), np.zeros(b, bool)
-    faster = Acceleration(memory if tol < MCLUST_TOLERANCE else 0, b, points.shape[1])
+    memory = memory if tol < MCLUST_TOLERANCE else 0
+    faster = Acceleration(memory, b, points.shape[1])
     active, best = np.arange(b), previous
     weights = np.broadcast_to(weights, (b, features.shape[-2]))
     for iteration in range(1, max_iter + 1):
@@ -226,7 +265,7 @@ def em(
         # a singular or extrapolated point may be no mixture at all: `valid` judges what comes out
         with np.errstate(all="ignore"):
             params = family.m_step(points[active].reshape(shape), variant[active], start)
-            value, image = e_step(family, features, weights, params)
+            value, image = _expect(family, features, weights, params, active, crawls[active])
             value = value + family.log_prior(params)
         if iteration == 1:
             best = type(params)(*(field.copy() for field in params))
@@ -255,9 +294,7 @@ def em(
         points[active], is_plain[active] = images[active], True
         if len(quick) and memory:
             points[quick], is_plain[quick] = faster.next(quick, last, images[quick]), False
-        if not going.all():
-            active, weights = active[going], weights[going]
-            features = features if features.ndim == 2 else features[going]
+        active = active[going]
         if not len(active):
             break
     return EMResult(best, images.reshape(statistics.shape), loglik, n_iter, status)

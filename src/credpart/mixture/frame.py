@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES, Structure, factor
+from credpart.mixture.covariance import NAMES as NAMES
+from credpart.mixture.covariance import ROTATES, factor, update
+from credpart.mixture.covariance import TABLE as TABLE
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -26,9 +28,6 @@ GRAIN = 2.0**-33
 SINGULAR = 1e10
 FLAT = 1e-3  # relative variance of a component that may be a spike
 ABSENT = 1e-290  # size of a component without observations: finite everywhere, felt nowhere
-
-TABLE: dict[str, Structure] = {**STRUCTURES, **ONE_DIMENSION}
-NAMES: tuple[str, ...] = tuple(TABLE)
 
 
 class Ellipsoids(NamedTuple):
@@ -105,24 +104,14 @@ class Frame:
 
     def update(self, scatter: Array, sizes: Array, variant: Rows, previous: Array | None) -> Array:
         """Scale matrices under each replicate's structure."""
-        result = np.empty_like(scatter)
-        for code in np.unique(variant):
-            rows = np.flatnonzero(variant == code)
-            start = None if previous is None else previous[rows]
-            result[rows] = self._update(TABLE[NAMES[code]], scatter[rows], sizes[rows], start)
-        return result
-
-    def _update(
-        self, structure: Structure, scatter: Array, sizes: Array, start: Array | None
-    ) -> Array:
-        """Scale matrices under a structure, in the units that the structure is defined in."""
-        if not structure.rotates:
-            return structure.update(scatter, sizes, start)
+        if not ROTATES[variant].any():
+            return update(scatter, sizes, variant, previous)
+        # structures that rotate are defined in the units of the data
         mantissa, exponent = np.frexp(self.scale / np.exp(np.log(self.scale).mean()))
         units = np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent)
-        units = units[:, None] * units
-        start = None if start is None else start * units
-        result: Array = structure.update(scatter * units, sizes, start) / units
+        units = np.where(ROTATES[variant, None, None, None], units[:, None] * units, 1.0)
+        start = None if previous is None else previous * units
+        result: Array = update(scatter * units, sizes, variant, start) / units
         return result
 
 
