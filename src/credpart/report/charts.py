@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.colors import to_hex
 from numpy.typing import NDArray
 
 from credpart._checks import Array
 from credpart.mixture.selection import Selection
-from credpart.plot._palette import COLOURS
+from credpart.plot._palette import COLOURS, colours
 from credpart.plot.curves import spread
 
 WIDTH, HEIGHT = 640.0, 360.0
@@ -85,10 +86,39 @@ def _line(
         for i in known
     ]
     path = "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
-    colour = COLOURS[k % len(COLOURS)].replace(
-        "#000000", "currentColor"
-    )  # black is not seen on dark
-    return Line(name, points, path, name_place, colour, DASHES[k // len(COLOURS) % len(DASHES)])
+    style = svg_colours(len(COLOURS))[k % len(COLOURS)], DASHES[k // len(COLOURS) % len(DASHES)]
+    return Line(name, points, path, name_place, *style)
+
+
+def svg_colours(c: int) -> list[str]:
+    """Colours of c clusters; black, which is not seen on a dark page, is that of the text.
+
+    >>> svg_colours(7)[-2:]
+    ['#56b4e9', 'currentColor']
+    """
+    return [to_hex(colour).replace("#000000", "currentColor") for colour in colours(c)]
+
+
+class CriterionRow(NamedTuple):
+    """A model, and how far below the best it is."""
+
+    name: str
+    value: str
+    gap: str
+    share: str  # of the largest gap, in percent
+
+
+def criterion_rows(selection: Selection) -> list[CriterionRow]:
+    """Models in order, where there is one number of clusters and a choice of models."""
+    if len(selection.numbers) > 1 or len(selection.fits) < 2:
+        return []
+    values = selection.table.iloc[0].dropna().sort_values(ascending=False)
+    gaps = (values.max() - values).to_numpy()
+    unit = 100.0 / (gaps.max() or 1.0)
+    return [
+        CriterionRow(str(name), f"{value:,.1f}", f"{gap:,.1f}", f"{gap * unit:.1f}")
+        for name, value, gap in zip(values.index, values, gaps, strict=True)
+    ]
 
 
 def _name_places(ends: Sequence[float]) -> list[float]:

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart import __version__, diagnostics
+from credpart import __version__
 from credpart._checks import Array
+from credpart.diagnostics import diagnose
 from credpart.focal import check_cluster_names, set_names
 from credpart.partition import EvidentialPartition
-from credpart.report.charts import Shade, density_shades
+from credpart.report.charts import Shade, density_shades, svg_colours
 
 MOST_PAIRED = 1200  # objects whose pairs are compared; of more a sample is taken
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas")
@@ -47,9 +48,6 @@ class Verdict(NamedTuple):
 
 def verdict(model: Any) -> Verdict:
     """Return what the diagnosis says, in its own words."""
-    diagnose = getattr(diagnostics, "diagnose", None)
-    if diagnose is None:
-        return Verdict("", model.partition_.summary(), [])
     found = diagnose(model)
     findings = [
         Finding(item.topic, item.severity, item.text, item.advice or "") for item in found.findings
@@ -64,6 +62,9 @@ class ClusterRow(NamedTuple):
     code: int
     certain: int
     possible: int
+    certain_share: str  # of the objects of the largest cluster, in percent
+    possible_share: str
+    colour: str
 
 
 class Summary(NamedTuple):
@@ -80,17 +81,21 @@ def summary(partition: EvidentialPartition) -> Summary:
     """Count objects by the set of clusters that has their highest mass."""
     lower, upper = partition.lower_approximation(), partition.upper_approximation()
     names = check_cluster_names(partition.cluster_names, partition.n_clusters)
+    certain, possible = lower.sum(axis=0), upper.sum(axis=0)
+    share = 100.0 / max(1, int(possible.max()))
     clusters = [
-        ClusterRow(name, k, int(lower[:, k].sum()), int(upper[:, k].sum()))
-        for k, name in enumerate(names)
+        ClusterRow(name, k, int(low), int(high), f"{low * share:.1f}", f"{high * share:.1f}", hue)
+        for k, (name, low, high, hue) in enumerate(
+            zip(names, certain, possible, svg_colours(len(names)), strict=True)
+        )
     ]
     sets = set_names(partition.focal_sets, partition.cluster_names)
     counts = np.bincount(partition.set_labels, minlength=len(sets))
     several = partition.focal_sets.sum(axis=1) != 1
     order = np.argsort(-counts * several, kind="stable")
     between = [(sets[k], int(counts[k])) for k in order if several[k] and counts[k]]
-    certain = int(counts[~several].sum())
-    return Summary(partition.n_objects, certain, partition.n_objects - certain, clusters, between)
+    n, n_certain = partition.n_objects, int(counts[~several].sum())
+    return Summary(n, n_certain, n - n_certain, clusters, between)
 
 
 class Crosstab(NamedTuple):

@@ -169,6 +169,7 @@ def _sections(model: Any, objects: Objects, command: str | None) -> dict[str, An
         "settings": content.settings(model),
         "columns": content.columns(objects.X, objects.names),
         "selection": charts.selection_chart(model.selection_),
+        "criterion_rows": charts.criterion_rows(model.selection_),
         "chosen": content.describe_model(model.mixture_.model),
         "quality": content.quality(model),
         "reproduction": content.reproduction(model, command),

@@ -27,7 +27,7 @@ function shown(hex) {
   if (!isDark()) return hex;
   const parts = [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16));
   const light = (0.3 * parts[0] + 0.59 * parts[1] + 0.11 * parts[2]) / 255;
-  const share = light < 0.15 ? 0.8 : light < 0.5 ? 0.3 : 0;
+  const share = light < 0.1 ? 0.85 : light < 0.3 ? 0.4 : 0;
   return `rgb(${parts.map((p) => Math.round(p + share * (255 - p))).join(",")})`;
 }
 
@@ -92,7 +92,8 @@ function ring(pen, radius) {
   pen.beginPath();
   pen.arc(0, 0, radius, 0, 2 * Math.PI);
   pen.strokeStyle = ink();
-  pen.lineWidth = 1.2;
+  pen.globalAlpha = data.n > 500 ? 0.55 : 0.8;
+  pen.lineWidth = data.n > 500 ? 0.8 : 1.2;
   pen.stroke();
 }
 

@@ -109,7 +109,7 @@ function showInterval() {
 }
 
 function sentence(belief, plausibility) {
-  const percent = (p) => `${Math.round(100 * p)} %`;
+  const percent = (p) => `${Math.round(100 * p)}\u00a0%`;
   const words = belief > 0.5 ? "Probably yes" : plausibility < 0.5 ? "Probably not" : "The data do not tell";
   return element("p", {}, `${words}: between ${percent(belief)} and ${percent(plausibility)}.`);
 }
@@ -119,7 +119,7 @@ const BINS = 25;
 function pairHistogram(sample, belief, plausibility, best) {
   const [lower, upper] = interval(sample), counts = new Array(BINS).fill(0);
   for (const p of sample) counts[Math.min(BINS - 1, Math.floor(p * BINS))]++;
-  const svg = drawn("svg", { viewBox: "0 0 340 190", role: "img", "aria-label": "Histogram of the probability over the replicates, with both intervals" });
+  const svg = drawn("svg", { viewBox: "0 0 340 200", role: "img", "aria-label": "Histogram of the probability over the replicates, with both intervals" });
   const x = (p) => 12 + 316 * p, top = Math.max(...counts);
   counts.forEach((count, k) => {
     const height = (100 * count) / top;
@@ -132,8 +132,8 @@ function pairHistogram(sample, belief, plausibility, best) {
   for (const p of [0, 0.25, 0.5, 0.75, 1]) svg.append(drawn("text", { x: x(p), y: 124, "text-anchor": p === 0 ? "start" : p === 1 ? "end" : "middle" }, String(p)));
   const rows = [[`${Math.round(1e6 * about.level) / 1e4} % confidence interval`, lower, upper, "#0072B2"], ["belief to plausibility", belief, plausibility, "#D55E00"]];
   rows.forEach(([name, low, high, colour], k) => {
-    const y = 142 + 28 * k;
-    svg.append(drawn("rect", { x: x(low) - 1, y: y + 3, width: Math.max(3, x(high) - x(low) + 2), height: 6, fill: shown(colour) }));
+    const y = 146 + 32 * k;
+    svg.append(drawn("rect", { x: x(low) - 1, y: y + 6, width: Math.max(3, x(high) - x(low) + 2), height: 6, fill: shown(colour) }));
     svg.append(drawn("text", { x: 12, y: y }, `${name} [${digits(low)}, ${digits(high)}]`));
   });
   const few = sample.length < about.stored.of;

@@ -1,6 +1,6 @@
 // The picture of the objects: any two axes, pointing, choosing, zooming.
 
-const scatter = { canvas: null, at: null, cursor: null, box: null, drag: null };
+const scatter = { canvas: null, base: null, at: null, cursor: null, box: null, drag: null };
 const MARGIN = { left: 58, right: 12, top: 10, bottom: 42 };
 const REACH = 14; // pixels around the pointer
 
@@ -8,6 +8,7 @@ const axisOf = (id) => scatter.axes[Number(document.getElementById(id).value)];
 
 function startScatter() {
   scatter.canvas = document.getElementById("scatter");
+  scatter.base = document.createElement("canvas");
   scatter.axes = [...about.axes, { name: "ambiguity", weights: null }];
   const first = about.axes.length > data.d ? data.d : 0; // principal components, if there are
   for (const [id, chosen] of [["x-axis", first], ["y-axis", first + 1]]) {
@@ -64,13 +65,20 @@ function frame() {
 const across = (v, f = frame()) => f.left + ((v - scatter.box.x[0]) / (scatter.box.x[1] - scatter.box.x[0])) * (f.right - f.left);
 const down = (v, f = frame()) => f.bottom - ((v - scatter.box.y[0]) / (scatter.box.y[1] - scatter.box.y[0])) * (f.bottom - f.top);
 
-function drawScatter() {
-  const { canvas, at } = scatter, f = frame(), sharp = data.printing ? 3 : window.devicePixelRatio || 1;
-  if (!f.width) return;
-  canvas.width = Math.round(f.width * sharp);
-  canvas.height = Math.round(f.height * sharp);
+const sharpness = () => (data.printing ? 3 : window.devicePixelRatio || 1);
+
+function sheet(canvas, f) {
+  canvas.width = Math.round(f.width * sharpness());
+  canvas.height = Math.round(f.height * sharpness());
   const pen = canvas.getContext("2d");
-  pen.setTransform(sharp, 0, 0, sharp, 0, 0);
+  pen.scale(sharpness(), sharpness());
+  return pen;
+}
+
+function drawScatter() {
+  const f = frame();
+  if (!f.width || !scatter.box) return;
+  const pen = sheet(scatter.base, f);
   pen.fillStyle = paper();
   pen.fillRect(0, 0, f.width, f.height);
   drawAxes(pen, f);
@@ -78,13 +86,20 @@ function drawScatter() {
   pen.beginPath();
   pen.rect(f.left, f.top, f.right - f.left, f.bottom - f.top);
   pen.clip();
-  drawObjects(pen, f, sharp);
+  drawObjects(pen, f);
   if (about.ellipses && document.getElementById("ellipses").checked) drawEllipses(pen, f);
+  pen.restore();
+  drawLegend();
+  drawMarks();
+}
+
+// What moves with the pointer is drawn over a copy of what does not.
+function drawMarks() {
+  const f = frame(), pen = sheet(scatter.canvas, f);
+  pen.drawImage(scatter.base, 0, 0, f.width, f.height);
   chosen.forEach((i, k) => i !== null && mark(pen, f, i, "AB"[k]));
   if (scatter.cursor !== null) mark(pen, f, scatter.cursor, "");
   if (scatter.drag) drawDrag(pen);
-  pen.restore();
-  drawLegend();
 }
 
 function drawAxes(pen, f) {
@@ -121,7 +136,7 @@ function line(pen, x1, y1, x2, y2) {
   pen.stroke();
 }
 
-const radius = () => Math.max(2.2, Math.min(5, 70 / Math.sqrt(data.n)));
+const radius = () => Math.max(2.2, Math.min(5, 110 / Math.sqrt(data.n)));
 
 // How an object is drawn under each choice of colours: symbol, colour, whether with a ring.
 const LOOKS = {
@@ -136,7 +151,8 @@ function shade(share) {
   return `#${from.map((p, k) => Math.round(p + t * (to[k] - p)).toString(16).padStart(2, "0")).join("")}`;
 }
 
-function drawObjects(pen, f, sharp) {
+function drawObjects(pen, f) {
+  const sharp = sharpness();
   const look = LOOKS[document.getElementById("colour").value], r = radius(), stamps = new Map();
   const size = Math.ceil(2 * (r + 4));
   // Drawing a ready picture of a symbol is many times faster than drawing its path.
@@ -148,7 +164,7 @@ function drawObjects(pen, f, sharp) {
       small.scale(sharp, sharp);
       small.translate(size / 2, size / 2);
       stamp(small, symbol, shown(colour), r);
-      if (ringed && r >= 2.5) ring(small, r + 2);
+      if (ringed && r >= 2.5) ring(small, r + 1.8);
       stamps.set(name, image);
     }
     return stamps.get(name);
@@ -191,6 +207,7 @@ function drawEllipses(pen, f) {
 
 function mark(pen, f, i, letter) {
   const px = across(scatter.at.x[i], f), py = down(scatter.at.y[i], f), r = radius() + 5;
+  if (px < f.left || px > f.right || py < f.top || py > f.bottom) return;
   pen.beginPath();
   pen.arc(px, py, r, 0, 2 * Math.PI);
   pen.lineWidth = 2.5;
@@ -258,7 +275,7 @@ function listen() {
       scatter.drag = { from, to };
       hideTip();
     } else point(nearest(to.x, to.y));
-    if (scatter.drag) drawScatter();
+    if (scatter.drag) drawMarks();
   });
   canvas.addEventListener("pointerup", (event) => {
     const { drag } = scatter;
@@ -279,7 +296,7 @@ function point(i) {
   if (i === scatter.cursor) return;
   scatter.cursor = i;
   i === null ? hideTip() : showTip(i);
-  drawScatter();
+  drawMarks();
 }
 
 function zoomTo({ from, to }) {

@@ -67,7 +67,6 @@ function arrange() {
     head.setAttribute("aria-sort", active ? (table.down ? "descending" : "ascending") : "none");
     head.firstChild.textContent = COLUMNS[head.dataset.column].head + (active ? (table.down ? " ▼" : " ▲") : "");
   }
-  document.getElementById("count").textContent = `${rows.length.toLocaleString("en")} of ${data.n.toLocaleString("en")} objects`;
   document.getElementById("rows").scrollTop = 0;
   drawRows();
   drawScatter();
@@ -84,6 +83,9 @@ function drawRows() {
   body.replaceChildren(above, ...lines, below);
   if (focus !== undefined) body.querySelector(`button[data-object="${Number(focus)}"]`)?.focus({ preventScroll: true });
   body.parentElement.setAttribute("aria-rowcount", rows.length + 1);
+  const head = data.printing && rows.length > PRINTED ? `the first ${PRINTED} of ` : "";
+  const among = rows.length < data.n ? ` of ${data.n.toLocaleString("en")}` : "";
+  document.getElementById("count").textContent = `${head}${rows.length.toLocaleString("en")}${among} objects`;
 }
 
 function gap(height) {
