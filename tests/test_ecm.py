@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist, squareform
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from credpart import ECM, RECM, focal_sets
+from credpart import ECM, EVCLUS, RECM, focal_sets
 from credpart._errors import ConvergenceWarning
 from credpart.datasets import load_butterfly, load_diabetes, load_iris
 from credpart.ecm.criterion import Criterion, alternate, best_centers, best_masses, mass_costs
@@ -322,3 +322,10 @@ def test_an_early_end_is_told():
 @parametrize_with_checks([ECM(), RECM()])
 def test_estimators_meet_the_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("estimator", [ECM(2), RECM(2), EVCLUS(2)])
+def test_differences_whose_squares_underflow_are_refused(estimator):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(ValueError, match=r"must vary by 1e-150 or more.*Multiply by a constant"):
+        estimator.fit(X * 1e-170)

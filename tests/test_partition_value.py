@@ -70,8 +70,16 @@ def test_frame_has_a_row_an_object_and_keeps_the_index(example_2):
     assert frame.columns.to_list() == ["label", "set_label", *masses_then]
     pd.testing.assert_index_equal(frame.index, masses.index)
     assert frame["set_label"].to_list() == ["{ch}", "{ch}"]
-    assert frame["label"].to_list() == [1, 1]
+    assert frame["label"].to_list() == ["ch", "ch"]
     np.testing.assert_array_equal(frame.filter(regex="^pl"), partition.plausibility())
+
+
+def test_labels_of_a_frame_count_from_1_as_its_sets_do():
+    partition = EvidentialPartition(np.eye(3), [[1, 0], [0, 1], [1, 1]])
+    frame = partition.to_frame()
+    assert frame["label"].to_list() == [1, 2, 1]  # of equals the first
+    assert frame["set_label"].to_list() == ["{1}", "{2}", "{1,2}"]
+    np.testing.assert_array_equal(frame["label"], partition.labels + 1)
 
 
 def test_the_index_of_a_frame_reaches_every_kind_of_partition():

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 
 LARGEST = 1e150  # squares of larger values overflow
+SMALLEST = 1e-150  # squares of smaller differences underflow
 SPARSE = {"nnz": ".toarray()", "sparse": ".sparse.to_dense()"}  # what only sparse data have
 
 
@@ -117,6 +118,17 @@ def check_data(X: Any, *, name: str = "X", at_least: int = 1) -> Table:
         )
     _check_finite(name, table)
     return table
+
+
+def check_spread(ranges: Array, table: Table | None = None) -> None:
+    """Refuse ranges of columns of `X` so small that squares are lost; 0 is no range."""
+    lost = np.flatnonzero((ranges > 0.0) & (ranges < SMALLEST))
+    if len(lost):
+        where = f" in {table.label(int(lost[0]))}" if table else ""
+        raise ValueError(
+            f"`X` must vary by {SMALLEST:g} or more where it varies, got a range of "
+            f"{ranges[lost[0]]:g}{where}. Multiply by a constant."
+        )
 
 
 def _from_array(name: str, X: Any) -> Array:

@@ -1,20 +1,36 @@
-"""One generator from any of the seeds that estimators take."""
+"""Random streams from any of the seeds that estimators take."""
 
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator, RandomState, SeedSequence
 
 from credpart._checks import check_integer
 
 
-def random_generator(random_state: Any) -> np.random.Generator:
-    """Return a generator; a RandomState or a Generator is drawn from, an int starts anew.
+def seed_sequence(random_state: Any) -> SeedSequence:
+    """The root of random streams; an int or a SeedSequence gives the same at every call.
+
+    >>> seed_sequence(1).entropy
+    1
+    """
+    if isinstance(random_state, SeedSequence):
+        return SeedSequence(random_state.entropy, spawn_key=random_state.spawn_key)
+    if isinstance(random_state, RandomState):
+        return SeedSequence(int(random_state.randint(2**31 - 1)))
+    if isinstance(random_state, Generator):
+        return SeedSequence(int(random_state.integers(2**63)))
+    if random_state is None:
+        return SeedSequence()
+    return SeedSequence(check_integer("random_state", random_state, at_least=0))
+
+
+def random_generator(random_state: Any) -> Generator:
+    """Return a generator: a Generator itself, or a new one from any other seed.
 
     >>> int(random_generator(0).integers(10))
     8
     """
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(int(random_state.randint(2**31 - 1)))
-    if random_state is None or isinstance(random_state, np.random.Generator):
-        return np.random.default_rng(random_state)
-    return np.random.default_rng(check_integer("random_state", random_state, at_least=0))
+    if isinstance(random_state, Generator):
+        return random_state
+    return np.random.default_rng(seed_sequence(random_state))

@@ -19,6 +19,7 @@ from credpart._checks import (
     check_weights,
 )
 from credpart._progress import Progress, shown
+from credpart._random import seed_sequence
 from credpart.diagnostics import diagnose
 from credpart.focal import KINDS, BoolArray, check_focal_sets, cluster_similarity, focal_sets
 from credpart.intervals import PairwiseIntervals, cross_intervals, pairwise_intervals
@@ -36,7 +37,6 @@ from credpart.mixture.selection import AUTO, Selection, check_models, select_mix
 from credpart.partition import EvidentialPartition
 from credpart.replicates import bootstrap
 from credpart.replicates.draws import RESAMPLING
-from credpart.replicates.fitting import seed_sequence
 
 SELECTIONS = ("each", "once")
 NEW_VALUES = 1 << 22  # posteriors and bounds of the new objects that are worked on together
@@ -89,7 +89,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     labels_ : array of shape (n,)
-        Cluster of maximum plausibility of each object.
+        Cluster of maximum plausibility of each object, from 0; text and tables count from 1.
     partition_ : EvidentialPartition
         The mass functions.
     mixture_ : MixtureFit
@@ -292,20 +292,19 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         --------
         >>> from credpart import CalibratedClustering
         >>> from credpart.datasets import load_iris
-        >>> model = CalibratedClustering(3, model="VEV", n_replicates=200, random_state=0)
+        >>> model = CalibratedClustering(3, model="EEE", n_replicates=200, random_state=0)
         >>> print(model.fit(load_iris().X).summary())
         150 objects, 3 clusters, 6 focal sets
-        certain: 139 (92.7 %), in {1} 50, {2} 40, {3} 49
-        ambiguous: 11 (7.3 %), in {2,3} 11
+        certain: 140 (93.3 %), in {1} 46, {2} 50, {3} 44
+        ambiguous: 10 (6.7 %), in {1,3} 10
         outliers: 0 (0.0 %)
-        mean nonspecificity: 0.061
-        model VEV, 90 % intervals, 200 replicates
-        GOOD. This fit can be trusted: every check is passed.
+        mean nonspecificity: 0.051
+        model EEE, 90 % intervals, 200 replicates
+        GOOD. This fit passes every check: its intervals can be taken at their level.
         """
         check_is_fitted(self, "partition_")
-        B, found = len(self.replicates_), diagnose(self)
-        level = f"{100.0 * self.intervals_.level:g} %"
-        how = f"model {self.mixture_.model}, {level} intervals, {B} replicates"
+        found, level = diagnose(self), f"{100.0 * self.intervals_.level:g} %"
+        how = f"model {self.mixture_.model}, {level} intervals, {len(self.replicates_)} replicates"
         return f"{self.partition_.summary()}\n{how}\n{found.grade.upper()}. {found.verdict}"
 
     def _check_parameters(self) -> tuple[list[int], list[str]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
-from credpart._checks import Array, check_data
+from credpart._checks import Array, check_data, check_spread
 
 SYMMETRY = 1e-8  # how far from symmetric a matrix may be, relative to its largest value
 
@@ -111,10 +111,11 @@ def dissimilarities(X: Any, metric: str, *, at_least: int = 2) -> Dissimilaritie
 
 
 def check_distinct(rows: Array, c: int) -> None:
-    """Refuse data with no more distinct objects than clusters."""
+    """Refuse data with no more distinct objects than clusters, or next to no spread."""
     n, distinct = len(rows), len(np.unique(rows, axis=0))
     if distinct <= c:
         raise ValueError(
             f"`X` must have more distinct rows than clusters: at least {c + 1} for n_clusters={c}, "
             f"got {distinct} distinct of {n}. Lower `n_clusters`."
         )
+    check_spread(np.ptp(rows, axis=0).max(keepdims=True))

@@ -69,6 +69,10 @@ ROWS = r"{} distinct row\(s\) of {} \(n = {}\) for n_clusters = 3; at least 4 ar
             X[:, 0],
             r"`X` must be 2-D, got shape \(150,\).*`X.reshape\(-1, 1\)` if it is one feature",
         ),
+        (
+            FRAME * 1e-170,
+            r"vary by 1e-150 or more.*range of 3\.6e-170 in column 'sepal_length'\. Mul",
+        ),
         (with_cell(1e200), r"got 1e\+200 in column 'petal_length', row 7.*rescale the column"),
         (FRAME.set_axis(list("abca"), axis=1), r"distinct column names, got 'a' more than once"),
         (X + 1j, r"Complex data not supported: `X` .*real and imaginary parts as columns"),

@@ -189,3 +189,14 @@ def test_small_groups(monkeypatch):
         within = summarise(rows, groups).scatter.trace(axis1=1, axis2=2).sum()
         assert within < 0.05 * ((rows - rows.mean(axis=0)) ** 2).sum()
     assert set(ward(Z, [2, 3])) == {2, 3}
+
+
+@pytest.mark.parametrize("seeded", [20_000, 40])  # rows that small groups are sought among
+def test_more_clusters_than_small_groups(monkeypatch, seeded):
+    monkeypatch.setattr(start_module, "MAX_GROUPS", 10)
+    monkeypatch.setattr(start_module, "MAX_OBJECTS", 20)
+    monkeypatch.setattr(start_module, "MAX_SEEDED", seeded)
+    X = np.random.default_rng(0).standard_normal((120, 2))
+    for partitions in starting_partitions(X, np.ones(120), [3, 60, 119], N_STARTS):
+        for c in (3, 60, 119):
+            assert_array_equal(np.unique(partitions[c]), np.arange(c))

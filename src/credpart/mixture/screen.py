@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart._checks import Table
+from credpart._checks import Table, check_spread
 from credpart._errors import DataWarning
 from credpart.mixture.frame import TABLE
 
@@ -66,6 +66,7 @@ def screen(
             f"{weights.sum():g}. A weight says how often an object was seen: multiply the weights "
             "by a constant."
         )
+    check_spread(np.ptp(X, axis=0), table)
     constant = [j for j in range(d) if np.ptp(X[:, j]) == 0.0]
     dependent = dependent_columns(X) if distinct > d else []
     refused: dict[tuple[int, str], str] = {}

@@ -143,7 +143,7 @@ def summarise(Z: Array, labels: Labels) -> Groups:
 
 def ward(Z: Array, numbers: Sequence[int]) -> dict[int, Labels]:
     """Ward's partitions into each of the ``numbers`` of clusters."""
-    groups = small_groups(Z, MAX_GROUPS) if len(Z) > MAX_OBJECTS else np.arange(len(Z))
+    groups = small_groups(Z, enough(numbers)) if len(Z) > MAX_OBJECTS else np.arange(len(Z))
     centers = summarise(Z, groups).means if len(Z) > MAX_OBJECTS else Z
     labels, cuts = np.arange(len(centers)), {}
     for left, pair in zip(range(len(centers), 0, -1), tree_pairs(centers), strict=True):
@@ -160,8 +160,13 @@ def tree_pairs(Z: Array) -> NDArray[np.intp]:
     return np.vstack([merges, [-1, -1]])
 
 
+def enough(numbers: Sequence[int]) -> int:
+    """How many small groups to start from: no fewer than there will be clusters."""
+    return max(MAX_GROUPS, *numbers)
+
+
 def small_groups(Z: Array, m: int, seed: int = 0) -> Labels:
-    """At most m compact groups: by Ward, or by k-means where the rows are many."""
+    """Compact groups, m of them or one a row: by Ward, or by k-means where the rows are many."""
     if len(Z) <= m:
         return np.arange(len(Z))
     if len(Z) <= MAX_OBJECTS:
@@ -169,8 +174,11 @@ def small_groups(Z: Array, m: int, seed: int = 0) -> Labels:
     from sklearn.cluster import KMeans
 
     seeds = Z[:: -(-len(Z) // MAX_SEEDED)]
-    model = KMeans(m, n_init=1, max_iter=10, random_state=seed).fit(seeds)
-    return np.unique(model.predict(Z), return_inverse=True)[1]
+    model = KMeans(min(m, len(seeds)), n_init=1, max_iter=10, random_state=seed).fit(seeds)
+    _, first, labels = np.unique(model.predict(Z), return_index=True, return_inverse=True)
+    lacking = m - len(first)  # k-means may leave groups empty: some rows become groups
+    labels[np.delete(np.arange(len(Z)), first)[:lacking]] = len(first) + np.arange(lacking)
+    return np.asarray(labels)
 
 
 def k_means(Z: Array, numbers: Sequence[int], seed: int) -> dict[int, Labels]:
@@ -184,7 +192,7 @@ def k_means(Z: Array, numbers: Sequence[int], seed: int) -> dict[int, Labels]:
 def ellipsoidal(X: Array, numbers: Sequence[int]) -> dict[int, Labels]:
     """Model-based agglomeration with own ellipsoids."""
     Z = balance(X)
-    groups = small_groups(Z, MAX_GROUPS)
+    groups = small_groups(Z, enough(numbers))
     cost = partial(ellipsoidal_cost, unit=(Z**2).mean())
     found = agglomerate(summarise(Z, groups), cost, numbers)
     return {c: labels[groups] for c, labels in found.items()}

@@ -27,7 +27,8 @@ def frame(
     columns = [f"m{name}" for name in names]
     columns += [f"{measure}{name}" for measure in ("bel", "pl") for name in singles]
     table = pd.DataFrame(np.hstack([masses, belief, plausibility]), columns=columns)
-    table.insert(0, "label", plausibility.argmax(axis=1))
+    numbers = np.arange(1, focal.shape[1] + 1) if cluster_names is None else [*cluster_names]
+    table.insert(0, "label", np.asarray(numbers)[measures.most_plausible(plausibility)])
     table.insert(1, "set_label", [names[k] for k in masses.argmax(axis=1)])
     if index is not None:
         table.index = pd.Index(index)

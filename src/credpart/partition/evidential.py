@@ -317,11 +317,12 @@ class EvidentialPartition:
     def to_frame(self) -> "pd.DataFrame":
         """Return a DataFrame with a row an object.
 
-        Its columns are "label" (`labels`, from 0), "set_label" (the name of the set of highest
-        mass: from 1 without `cluster_names`), the masses, the beliefs and plausibilities.
+        Its columns are "label" (the most plausible cluster), "set_label" (the set of most mass),
+        masses, beliefs and plausibilities.  Clusters have names or numbers from 1, not from 0.
 
-        >>> EvidentialPartition.from_hard([1, 0]).to_frame().columns.to_list()
-        ['label', 'set_label', 'm{1}', 'm{2}', 'bel{1}', 'bel{2}', 'pl{1}', 'pl{2}']
+        >>> EvidentialPartition.from_hard([1]).to_frame()
+           label set_label  m{1}  m{2}  bel{1}  bel{2}  pl{1}  pl{2}
+        0      2       {2}   0.0   1.0     0.0     1.0    0.0    1.0
         """
         return describe.frame(self.masses, self.focal_sets, self.cluster_names, self.index)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.random import Generator, RandomState, SeedSequence
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
 from credpart._checks import (
@@ -22,6 +22,7 @@ from credpart._checks import (
     check_weights,
 )
 from credpart._errors import DegeneracyWarning
+from credpart._random import seed_sequence
 from credpart._threads import one_blas_thread
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status
 from credpart.mixture.fit import CRITERIA, REGULARIZATIONS, MixtureFit, Progress, check_columns
@@ -129,23 +130,6 @@ def bootstrap(
     replicates = _joined(plan, refits)
     _tell(replicates, is_asked=plan.regularization == "pooled")
     return replicates
-
-
-def seed_sequence(random_state: Any) -> SeedSequence:
-    """The root of the random streams; an int or a SeedSequence gives the same at every call.
-
-    >>> seed_sequence(1).entropy
-    1
-    """
-    if isinstance(random_state, SeedSequence):
-        return SeedSequence(random_state.entropy, spawn_key=random_state.spawn_key)
-    if isinstance(random_state, RandomState):
-        return SeedSequence(int(random_state.randint(2**31 - 1)))
-    if isinstance(random_state, Generator):
-        return SeedSequence(int(random_state.integers(2**63)))
-    if random_state is None:
-        return SeedSequence()
-    return SeedSequence(check_integer("random_state", random_state, at_least=0))
 
 
 def chunk_size(n: int, width: int) -> int:

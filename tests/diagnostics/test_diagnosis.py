@@ -1,0 +1,309 @@
+import json
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from credpart import ECM, CalibratedClustering, EvidentialPartition, diagnose
+from credpart.datasets import load_iris, make_mixture1
+from credpart.diagnostics import Diagnosis, Finding, findings, henze_zirkler
+from credpart.diagnostics.diagnosis import _evidence
+from credpart.diagnostics.normality import holm, normality_by_cluster
+from credpart.mixture.em import Status
+
+GOOD = make_mixture1(150, random_state=0).X
+SKEW_T = pd.read_csv(Path(__file__).parents[1] / "reference/skew_t_sample.csv")[["x1", "x2"]]
+
+
+def fitted(X, n_clusters=3, model="EII", **options):
+    options = {"n_replicates": 200, "random_state": 0, "tol": 1e-6} | options
+    return CalibratedClustering(n_clusters, model=model, **options).fit(X)
+
+
+@pytest.fixture(scope="module")
+def good():
+    return fitted(GOOD)
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    return fitted(SKEW_T, model="EVV")
+
+
+@pytest.fixture(scope="module")
+def evidence(good):
+    return _evidence(good)
+
+
+# --- the value
+
+
+def test_the_right_model_is_good(good):
+    found = diagnose(good)
+    assert found.grade == "good"
+    assert (
+        found.verdict == "This fit passes every check: its intervals can be taken at their level."
+    )
+    assert {f.severity for f in found.findings} == {"ok"}
+    assert not any(f.advice for f in found.findings)
+    assert found.statuses == good.replicates_.counts()
+    assert found.models == {"EII": 200}
+
+
+def test_numbers_are_what_they_say(good):
+    found = diagnose(good)
+    belief, plausibility = good.partition_.pairwise_condensed()
+    lower, upper = good.intervals_.lower, good.intervals_.upper
+    gaps = np.concatenate([belief - lower, plausibility - upper])
+    assert found.rmse == pytest.approx(np.sqrt(np.mean(gaps**2)))
+    covers = (belief <= lower + 0.05) & (plausibility >= upper - 0.05)
+    assert found.covered == pytest.approx(covers.mean())
+
+
+def test_henze_zirkler_rejects_all_clusters_of_the_skew_t_example_under_a_gmm(skewed):
+    # [D20], Section 4.1.3: p-values 3.2e-5, 4.0e-7 and 3.9e-5 for other draws of the same mixture
+    found = diagnose(skewed)
+    assert (found.normality["p_value"] < 0.01).all()
+    assert (found.normality["adjusted"] < 0.05).all()
+    assert found.grade == "poor"
+    assert found.verdict.startswith("Do not trust the level of these intervals: clusters {1}, {2}")
+    assert "Transform skewed columns" in found.verdict
+
+
+def test_text_json_and_html_tell_the_same(skewed):
+    found = diagnose(skewed)
+    text, html = found.summary(), found._repr_html_()
+    assert text.splitlines()[0] == f"POOR. {found.verdict}"
+    again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert again["grade"] == found.grade
+    assert again["normality"][0]["cluster"] == "{1}"
+    for finding, line, record in zip(
+        found.findings, text.splitlines()[1:], again["findings"], strict=True
+    ):
+        assert finding.topic in line
+        assert str(finding) in line
+        assert record["text"] == finding.text
+        assert finding.topic in html
+    assert repr(found) == f"Diagnosis(poor: {found.verdict})"
+
+
+def test_json_has_no_nan():
+    table = pd.DataFrame({"p_value": [np.nan, 0.5]}, index=pd.Index(["{1}", "{2}"], name="cluster"))
+    found = Diagnosis("", "good", (), table, 0.0, 1.0, {}, {})
+    assert found.to_dict()["normality"][0] == {"cluster": "{1}", "p_value": None}
+
+
+def test_html_is_escaped():
+    bad = "<script>alert(1)</script>"
+    finding = Finding(bad, "ok", bad, bad)
+    html = Diagnosis(bad, bad, (finding,), None, 0.0, 1.0, {}, {})._repr_html_()
+    assert "<script" not in html.lower()
+
+
+def test_a_diagnosis_is_frozen(good):
+    with pytest.raises(FrozenInstanceError):
+        diagnose(good).grade = "good"
+
+
+@pytest.mark.parametrize("model", [CalibratedClustering(), ECM(2).fit(GOOD), None])
+def test_what_has_no_replicates_cannot_be_judged(model):
+    with pytest.raises(ValueError, match="`model` must be a fitted CalibratedClustering, got"):
+        diagnose(model)
+
+
+def test_one_cluster_and_weights():
+    weights = np.random.default_rng(0).integers(0, 3, len(GOOD)).astype(float)
+    model = CalibratedClustering(1, model="EII", n_replicates=40, random_state=0)
+    found = diagnose(model.fit(GOOD, sample_weight=weights))
+    assert found.covered == 1.0
+    repeated = henze_zirkler(GOOD.repeat(weights.astype(int), axis=0))
+    np.testing.assert_allclose(found.normality.loc["{1}", list(repeated._fields)], repeated)
+
+
+# --- each finding, tripped
+
+
+def severity(check, evidence, **changes):
+    return check(evidence._replace(**changes)).severity
+
+
+def table(*adjusted):
+    names = [f"{{{k + 1}}}" for k in range(len(adjusted))]
+    return pd.DataFrame({"adjusted": adjusted, "rows": 50}, index=names)
+
+
+@pytest.mark.parametrize(
+    ("adjusted", "expected"),
+    [
+        ((0.2, 1.0, 0.06), "ok"),
+        ((0.2, 0.04, 0.06), "caution"),
+        ((0.2, 0.0009, 0.06), "problem"),
+        ((0.2, np.nan, 0.06), "caution"),
+    ],
+)
+def test_normality(evidence, adjusted, expected):
+    assert severity(findings.normality, evidence, normality=table(*adjusted)) == expected
+
+
+def test_a_family_that_is_not_normal_is_not_tested(good):
+    class OtherFamily:
+        """Offers nothing about normality."""
+
+    parts = {name: getattr(good, name) for name in ("selection_", "replicates_", "partition_")}
+    parts |= {"intervals_": good.intervals_, "objective_": good.objective_, "_fit_X": GOOD}
+    fields = ("status", "n_parameters", "n_clusters", "posteriors")
+    mixture = {name: getattr(good.mixture_, name) for name in fields}
+    other = SimpleNamespace(family=OtherFamily(), model="other", **mixture)
+    found = diagnose(SimpleNamespace(mixture_=other, selection="each", **parts))
+    assert found.normality is None
+    assert found.findings[0].text == "model other does not say that clusters are normal: not tested"
+    assert found.findings[0].severity == "ok"
+
+
+class Replicates:
+    """Replicates of given statuses."""
+
+    def __init__(self, *counts, models=None):
+        self.statuses = dict(zip([s.label for s in Status], counts, strict=False))
+        self.models = models or {"EII": sum(counts)}
+
+    def __len__(self):
+        return sum(self.statuses.values())
+
+    def counts(self):
+        return self.statuses
+
+    def chosen(self):
+        return self.models
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((1000, 0, 0, 0), "ok"),
+        ((995, 5, 0, 0), "ok"),
+        ((990, 10, 0, 0), "caution"),
+        ((900, 100, 0, 0), "caution"),
+        ((950, 0, 50, 0), "problem"),  # as many as lie beyond a bound of a 90 % interval
+        ((950, 0, 25, 25), "problem"),
+        ((951, 0, 0, 49), "caution"),
+    ],
+)
+def test_replicates(evidence, counts, expected):
+    assert severity(findings.replicates, evidence, replicates=Replicates(*counts)) == expected
+
+
+def test_a_fit_that_is_regularised_itself(evidence):
+    mixture = replace(evidence.mixture, status=Status.REGULARISED)
+    found = findings.replicates(evidence._replace(mixture=mixture))
+    assert found.severity == "caution"
+    assert found.text.startswith("the fit itself is regularised")
+
+
+@pytest.mark.parametrize(("smallest", "expected"), [(18, "ok"), (17, "caution"), (8, "problem")])
+def test_smallest_cluster(evidence, smallest, expected):
+    # EII with 3 clusters in 2 dimensions: 9 parameters, 3 a cluster
+    found = findings.smallest_cluster(evidence._replace(sizes=np.array([70.0, smallest, 80.0])))
+    assert found.severity == expected
+    assert "the smallest cluster, {2}, has about" in found.text
+    assert "3.0 parameters" in found.text
+
+
+@pytest.mark.parametrize(
+    ("models", "expected"),
+    [
+        ({"EII": 200}, "ok"),
+        ({"VII": 199, "EII": 1}, "ok"),
+        ({"VII": 200}, "caution"),
+    ],
+)
+def test_structure(evidence, models, expected):
+    replicates = Replicates(200, models=models)
+    found = findings.structure(evidence._replace(replicates=replicates))
+    assert found.severity == expected
+    assert (found.advice == "") == (expected == "ok")
+
+
+def test_a_model_that_was_chosen_once(evidence):
+    fits = dict.fromkeys(((3, "EII"), (3, "VII")), evidence.mixture)
+    several = replace(evidence.selection, fits=fits)
+    found = findings.structure(evidence._replace(selection=several, is_chosen_once=True))
+    assert (found.severity, found.advice) == ("caution", 'Fit with selection="each".')
+    assert severity(findings.structure, evidence, is_chosen_once=True) == "ok"  # nothing to choose
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("full", "ok"), ("pairs", "ok"), ("singletons", "problem")]
+)
+def test_fit_to_the_intervals(kind, expected):
+    found = diagnose(fitted(GOOD, n_replicates=60, focal_sets=kind))
+    named = {f.topic: f for f in found.findings}["fit to the intervals"]
+    assert named.severity == expected
+    assert ('focal_sets="full"' in named.advice) == (expected != "ok")
+
+
+@pytest.mark.parametrize(("covered", "expected"), [(0.9, "ok"), (0.6, "caution"), (0.4, "problem")])
+def test_covered(evidence, covered, expected):
+    assert severity(findings.fit_to_intervals, evidence, covered=covered) == expected
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"), [(0.9, "ok"), (0.5, "ok"), (0.95, "caution"), (0.98, "problem")]
+)
+def test_precision(evidence, level, expected):
+    found = findings.precision(evidence._replace(level=level))
+    assert found.severity == expected
+    if expected != "ok":
+        assert f"n_replicates={round(20 / (1 - level))} or more" in found.advice
+
+
+def test_number_of_clusters():
+    found = findings.number_of_clusters(_evidence(fitted(load_iris().X, range(1, 4), "VEV")))
+    assert found.text == "2 leads 3 by 0.8 of BIC, which is not strong evidence"
+    assert found.severity == "caution"
+    clear = findings.number_of_clusters(_evidence(fitted(GOOD, range(2, 4))))
+    assert clear.severity == "ok"
+    assert clear.text.startswith("3 leads 2 by")
+
+
+@pytest.mark.parametrize(
+    ("sets", "expected"),
+    [
+        ([[1, 0]] * 6 + [[0, 1]] * 3 + [[1, 1]] * 3, "ok"),
+        ([[1, 0]] * 6 + [[0, 1]] * 2 + [[1, 1]] * 4, "caution"),
+        ([[1, 0]] * 9 + [[1, 1]], "caution"),  # no object is surely in {2}
+    ],
+)
+def test_ambiguity(evidence, sets, expected):
+    partition = EvidentialPartition.from_rough(sets)
+    assert severity(findings.ambiguity, evidence, partition=partition) == expected
+
+
+# --- normality of clusters
+
+
+def test_holm_is_the_literal_rule():
+    p = np.array([0.04, 0.01, np.nan, 0.03, 0.9])
+    expected = [max(0.04 * 2, 0.03 * 3), 0.04, np.nan, 0.09, 0.9]
+    np.testing.assert_allclose(holm(p), expected)
+
+
+def test_large_clusters_are_tested_on_the_same_subset(monkeypatch, evidence):
+    monkeypatch.setattr("credpart.diagnostics.normality.MOST_ROWS", 40)
+    monkeypatch.setattr("credpart.diagnostics.findings.MOST_ROWS", 40)
+    posteriors, ones = evidence.mixture.posteriors(GOOD), np.ones(len(GOOD))
+    one, two = (normality_by_cluster(GOOD, posteriors, ones, list("abc")) for _ in range(2))
+    pd.testing.assert_frame_equal(one, two)
+    assert (one["rows"] == 40).all()
+    text = findings.normality(evidence._replace(normality=one)).text
+    assert "on 40 random objects of each larger cluster" in text
+
+
+def test_a_component_without_objects_has_no_test():
+    posteriors = np.column_stack([np.ones(150), np.zeros(150)])
+    found = normality_by_cluster(GOOD, posteriors, np.ones(150), ["a", "b"])
+    assert np.isnan(found.loc["b", "adjusted"])
+    assert found.loc["a", "adjusted"] == found.loc["a", "p_value"]
