@@ -5,6 +5,7 @@ That the pages build without a warning is seen by ``sphinx-build -W`` in ``.ci/r
 
 import inspect
 import re
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -21,6 +22,7 @@ PAGES = sorted(
 )
 PUBLIC = ("credpart", "credpart.plot", "credpart.datasets", "credpart.metrics")
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OUTPUT = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def documented():
@@ -41,13 +43,17 @@ def test_the_api_lists_every_public_name(module):
     assert {name for name in home.__all__ if callable(getattr(home, name))} <= listed
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if FENCE.search(p.read_text())], ids=str)
-def test_code_of_a_page_runs_as_printed(page, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", [p for p in PAGES if FENCE.search(p.read_text())], ids=lambda page: page.stem)
+def test_code_of_a_page_runs_and_prints_what_it_says(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for block in FENCE.findall(page.read_text()):
+    text = page.read_text()
+    for block in FENCE.findall(text):
         exec(compile(block, str(page.relative_to(ROOT)), "exec"), names)  # noqa: S102
     plt.close("all")
+    printed = " ".join(capsys.readouterr().out.split())
+    for output in OUTPUT.findall(text):
+        assert " ".join(output.split()) in printed
 
 
 def test_every_page_is_in_a_table_of_contents():
@@ -58,3 +64,19 @@ def test_every_page_is_in_a_table_of_contents():
     for page in PAGES:
         stem = page.relative_to(DOCS).with_suffix("")
         assert str(stem) == "index" or {str(stem), stem.name} & listed, f"{page} is in no toctree"
+
+
+def test_the_map_of_equations_names_what_exists():
+    text = (DOCS / "equations.md").read_text()
+    places = re.findall(r"`(credpart(?:\.\w+)+)`", text)
+    for place in places:
+        parts = place.split(".")
+        for cut in range(len(parts), 0, -1):
+            with suppress(ModuleNotFoundError):
+                value = import_module(".".join(parts[:cut]))
+                break
+        for name in parts[cut:]:
+            value = getattr(value, name)
+    for number in range(1, 20):
+        known = re.findall(r"^\| \((\d+)\)(?:-\((\d+)\))? \|", text, re.M)
+        assert any(int(low) <= number <= int(high or low) for low, high in known), number
