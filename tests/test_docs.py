@@ -43,7 +43,9 @@ def test_the_api_lists_every_public_name(module):
     assert {name for name in home.__all__ if callable(getattr(home, name))} <= listed
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if FENCE.search(p.read_text())], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if FENCE.search(p.read_text())], ids=lambda page: page.stem
+)
 def test_code_of_a_page_runs_and_prints_what_it_says(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
