@@ -4,7 +4,8 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -361,3 +362,27 @@ def test_masses_as_a_frame():
     frame = small().partition_.to_frame()
     assert isinstance(frame, pd.DataFrame)
     assert frame.shape == (80, 2 + 6 + 3 + 3)
+
+
+def test_the_summary_fits_on_a_screen():
+    model = small()
+    lines = model.summary().splitlines()
+    assert lines[0] == "80 objects, 3 clusters: model EII, 90 % intervals from 60 replicates"
+    assert [line.split(":")[0] for line in lines[1:3]] == ["certain", "ambiguous"]
+    assert lines[3].startswith("CAUTION. Trust this fit with care: belief and plausibility cover")
+    assert len(lines) == 4
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        CalibratedClustering().summary()
+
+
+def test_a_notebook_shows_scikit_learns_view_and_the_summary():
+    payload = "<script>alert(1)</script>"
+    frame = pd.DataFrame(SMALL, columns=[payload, "b"])
+    model = CalibratedClustering(3, model="EII", n_replicates=40, random_state=0)
+    assert "80 objects" not in model._repr_html_()
+    html = model.fit(frame)._repr_html_()
+    assert html.startswith(BaseEstimator._html_repr(model)[:100])
+    assert "80 objects, 3 clusters" in html
+    assert payload not in html
+    with config_context(display="text"):
+        assert not hasattr(model, "_repr_html_")

@@ -176,3 +176,10 @@ def test_bad_arguments_are_refused(arguments, message):
 def test_bad_constructions_are_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build(EvidentialPartition)
+
+
+def test_a_summary_of_many_sets_names_the_largest():
+    labels = np.repeat(np.arange(30), np.arange(1, 31))
+    line = EvidentialPartition.from_hard(labels).summary().splitlines()[1]
+    assert line.endswith("{29} 29, {30} 30 and 18 other sets")
+    assert "{18} " not in line

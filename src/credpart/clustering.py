@@ -20,7 +20,7 @@ from credpart._checks import (
 )
 from credpart._progress import Progress, shown
 from credpart._random import seed_sequence
-from credpart.diagnostics import diagnose
+from credpart.diagnostics.diagnosis import summarise, summary_html
 from credpart.focal import KINDS, BoolArray, check_focal_sets, cluster_similarity, focal_sets
 from credpart.intervals import PairwiseIntervals, cross_intervals, pairwise_intervals
 from credpart.masses import irqp, row_masses
@@ -294,18 +294,17 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         >>> from credpart.datasets import load_iris
         >>> model = CalibratedClustering(3, model="EEE", n_replicates=200, random_state=0)
         >>> print(model.fit(load_iris().X).summary())
-        150 objects, 3 clusters, 6 focal sets
+        150 objects, 3 clusters: model EEE, 90 % intervals from 200 replicates
         certain: 140 (93.3 %), in {1} 46, {2} 50, {3} 44
         ambiguous: 10 (6.7 %), in {1,3} 10
-        outliers: 0 (0.0 %)
-        mean nonspecificity: 0.051
-        model EEE, 90 % intervals, 200 replicates
         GOOD. This fit passes every check: its intervals can be taken at their level.
         """
         check_is_fitted(self, "partition_")
-        found, level = diagnose(self), f"{100.0 * self.intervals_.level:g} %"
-        how = f"model {self.mixture_.model}, {level} intervals, {len(self.replicates_)} replicates"
-        return f"{self.partition_.summary()}\n{how}\n{found.grade.upper()}. {found.verdict}"
+        return summarise(self)
+
+    def _html_repr(self) -> str:
+        html: str = super()._html_repr()
+        return html + (summary_html(self) if hasattr(self, "partition_") else "")
 
     def _check_parameters(self) -> tuple[list[int], list[str]]:
         """Refuse bad parameters before anything is computed; return numbers and models to try."""

@@ -250,6 +250,12 @@ def test_covered(evidence, covered, expected):
     assert severity(findings.fit_to_intervals, evidence, covered=covered) == expected
 
 
+def test_more_sets_are_advised_where_there_are_more(evidence):
+    full = EvidentialPartition([[0.5, 0.2, 0.3]], [[1, 0], [0, 1], [1, 1]])
+    found = findings.fit_to_intervals(evidence._replace(covered=0.6, partition=full))
+    assert found.advice.startswith("All sets are allowed already")
+
+
 @pytest.mark.parametrize(
     ("level", "expected"), [(0.9, "ok"), (0.5, "ok"), (0.95, "caution"), (0.98, "problem")]
 )

@@ -9,6 +9,7 @@ import numpy as np
 from credpart.diagnostics.findings import CHECKS, MARGIN, SEVERITIES, Evidence, Finding
 from credpart.diagnostics.normality import normality_by_cluster
 from credpart.focal import set_names
+from credpart.partition.describe import groups
 from credpart.partition.relational import upper_blocks
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Diagnosis:
     def _repr_html_(self) -> str:
         rows = "".join(
             f'<tr><td style="color:{COLOURS[f.severity]};font-weight:bold">{escape(f.severity)}'
-            f'</td><td style="text-align:left">{escape(f.topic)}</td>'
+            f'</td><td style="text-align:left;white-space:nowrap">{escape(f.topic)}</td>'
             f'<td style="text-align:left">{escape(str(f))}</td></tr>'
             for f in self.findings
         )
@@ -155,6 +156,27 @@ def diagnose(model: Any) -> Diagnosis:
         statuses=seen.replicates.counts(),
         models=seen.replicates.chosen(),
     )
+
+
+def summarise(model: Any) -> str:
+    """What a fitted CalibratedClustering found, and whether to trust it, on one screen."""
+    found, partition = diagnose(model), model.partition_
+    lines = groups(partition.masses, partition.focal_sets, partition.cluster_names)
+    return "\n".join(
+        [
+            f"{partition.n_objects} objects, {partition.n_clusters} clusters: "
+            f"model {model.mixture_.model}, {100.0 * model.intervals_.level:g} % intervals "
+            f"from {len(model.replicates_)} replicates",
+            lines["certain"],
+            lines["ambiguous"],
+            f"{found.grade.upper()}. {found.verdict}",
+        ]
+    )
+
+
+def summary_html(model: Any) -> str:
+    """The summary for a notebook."""
+    return f'<pre style="white-space: pre-wrap">{escape(summarise(model))}</pre>'
 
 
 def _evidence(model: Any) -> Evidence:

@@ -194,7 +194,10 @@ def fit_to_intervals(seen: Evidence) -> Finding:
         f"to within {MARGIN:g}; RMSE {seen.rmse:.3f}"
     )
     severity = _graded(seen.covered, COVERED, HARDLY_COVERED)
-    advice = 'Allow more focal sets: refit_partition(focal_sets="full"), or omega=True.'
+    is_full = len(seen.partition.focal_sets) >= 2**seen.partition.n_clusters - 1
+    advice = "All sets are allowed already: look for another model, or for more objects."
+    if not is_full:
+        advice = 'Allow more focal sets: refit_partition(focal_sets="full"), or omega=True.'
     return Finding("fit to the intervals", severity, text, "" if severity == "ok" else advice)
 
 

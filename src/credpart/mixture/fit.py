@@ -19,6 +19,7 @@ from credpart._checks import (
 from credpart._errors import ConvergenceWarning, DegeneracyWarning, DegenerateMixtureError
 from credpart._threads import one_blas_thread
 from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES
+from credpart.mixture.describe import fit_html
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status, normalise, row_blocks
 from credpart.mixture.frame import TABLE
 from credpart.mixture.gaussian import Gaussian, GaussianParams, MixtureParams
@@ -154,6 +155,9 @@ class MixtureFit:
             f"MixtureFit({self.model}, n_clusters={self.n_clusters}, loglik={self.loglik:.3f}, "
             f"bic={self.bic:.3f}, status={self.status.name.lower()})"
         )
+
+    def _repr_html_(self) -> str:
+        return fit_html(repr(self), self.params, self.names)
 
 
 def check_columns(values: Array, d: int) -> None:

@@ -19,6 +19,7 @@ from credpart._checks import (
 from credpart._errors import DegenerateMixtureError
 from credpart._threads import one_blas_thread
 from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES
+from credpart.mixture.describe import selection_html
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS
 from credpart.mixture.fit import (
     CRITERIA,
@@ -102,6 +103,10 @@ class Selection:
             f"Selection({len(self.fits)} fits, {len(self.missing)} missing; best by "
             f"{self.criterion}: {best.model}, n_clusters={best.n_clusters})"
         )
+
+    def _repr_html_(self) -> str:
+        cell = self.best.n_clusters, self.best.model
+        return selection_html(repr(self), self.table, cell, self.missing)
 
 
 def select_mixture(

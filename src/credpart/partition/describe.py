@@ -13,6 +13,8 @@ from credpart.partition import measures
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_SETS = 12  # the largest, that a summary names: it has to fit on a screen
+
 
 def frame(
     masses: Array, focal: BoolArray, cluster_names: Iterable[str] | None, index: Any
@@ -37,18 +39,25 @@ def frame(
 
 def summary(masses: Array, focal: BoolArray, cluster_names: Iterable[str] | None) -> str:
     """Return how many objects are certain, ambiguous and outliers, and in which sets."""
-    n, sizes, names = len(masses), focal.sum(axis=1), set_names(focal, cluster_names)
-    counts = np.bincount(masses.argmax(axis=1), minlength=len(sizes))
-    groups = {"certain": sizes == 1, "ambiguous": sizes > 1, "outliers": sizes == 0}
     lines = [
-        f"{n} objects, {focal.shape[1]} clusters, {len(sizes)} focal sets",
-        *(_group(group, counts * members, n, names) for group, members in groups.items()),
+        f"{len(masses)} objects, {focal.shape[1]} clusters, {len(focal)} focal sets",
+        *groups(masses, focal, cluster_names).values(),
         f"mean nonspecificity: {measures.nonspecificity(masses, focal).mean():.3f}",
     ]
     return "\n".join(lines)
 
 
-def _group(group: str, counts: NDArray[np.intp], n: int, names: list[str]) -> str:
-    total = counts.sum()
-    held = ", ".join(f"{name} {count}" for name, count in zip(names, counts, strict=True) if count)
-    return f"{group}: {total} ({100 * total / n:.1f} %)" + (f", in {held}" if held else "")
+def groups(masses: Array, focal: BoolArray, cluster_names: Iterable[str] | None) -> dict[str, str]:
+    """Return a line each on certain objects, ambiguous ones and outliers."""
+    n, sizes, names = len(masses), focal.sum(axis=1), set_names(focal, cluster_names)
+    counts = np.bincount(masses.argmax(axis=1), minlength=len(sizes))
+    kinds = {"certain": sizes == 1, "ambiguous": sizes > 1, "outliers": sizes == 0}
+    return {kind: _group(kind, counts * members, n, names) for kind, members in kinds.items()}
+
+
+def _group(kind: str, counts: NDArray[np.intp], n: int, names: list[str]) -> str:
+    total, held = counts.sum(), np.flatnonzero(counts)
+    shown = np.sort(held[np.argsort(-counts[held], kind="stable")][:MOST_SETS])
+    listed = ", ".join(f"{names[f]} {counts[f]}" for f in shown)
+    left = f" and {len(held) - len(shown)} other sets" if len(held) > len(shown) else ""
+    return f"{kind}: {total} ({100 * total / n:.1f} %)" + (f", in {listed}{left}" if listed else "")

@@ -1,0 +1,55 @@
+"""Fits and selections as HTML, for notebooks: all that comes from the data is escaped."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_COLUMNS = 20
+MOST_ROWS = 10
+
+
+def components(params: Any, names: Sequence[str] | None) -> "pd.DataFrame":
+    """A row a component, counted from 1: parameters that are numbers or one number a column."""
+    import pandas as pd
+
+    c, columns = len(params[0]), {}
+    for name, value in params._asdict().items():
+        if value.shape == (c,):
+            columns[name] = value
+        elif value.ndim == 2:
+            labels = names if names and len(names) == value.shape[1] else range(value.shape[1])
+            columns |= {f"{name}: {label}": value[:, j] for j, label in enumerate(labels)}
+    table = pd.DataFrame(columns, index=pd.RangeIndex(1, c + 1))
+    return table.rename_axis("component", axis=1)  # over the rows' numbers when it is shown
+
+
+def fit_html(text: str, params: Any, names: Sequence[str] | None) -> str:
+    """A fit: what it is, and its components."""
+    table = components(params, names)
+    limits: dict[str, Any] = {"max_rows": MOST_ROWS, "max_cols": MOST_COLUMNS}
+    return f"<p>{escape(text)}</p>\n{table.to_html(float_format='{:.4g}'.format, **limits)}"
+
+
+def selection_html(
+    text: str, table: "pd.DataFrame", best: tuple[int, str], missing: Mapping[Any, str]
+) -> str:
+    """The table of a criterion with its best cell in bold, and why others are empty."""
+    head = "".join(f"<th>{escape(str(model))}</th>" for model in table.columns)
+    rows = "".join(
+        f"<tr><th>{c}</th>{''.join(_cell(row[m], (c, m) == best) for m in table.columns)}</tr>"
+        for c, row in table.iterrows()
+    )
+    reasons = "".join(f"<li>{escape(f'{c}, {m}: {why}')}</li>" for (c, m), why in missing.items())
+    more = f"<details><summary>{len(missing)} not fitted</summary><ul>{reasons}</ul></details>"
+    grid = f"<table><thead><tr><th>clusters</th>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f"<p>{escape(text)}</p>\n{grid}{more if missing else ''}"
+
+
+def _cell(value: float, is_best: bool) -> str:
+    shown = "" if np.isnan(value) else f"{value:.1f}"
+    return f"<td><strong>{shown}</strong></td>" if is_best else f"<td>{shown}</td>"
