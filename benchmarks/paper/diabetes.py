@@ -4,16 +4,24 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.paper import mclust
 from benchmarks.paper.bench import PRINTED, Bench, Result, Section
 from benchmarks.paper.compare import FACTS, count_table, fact
 from benchmarks.paper.mixture_figures import approximations
-from benchmarks.paper.real import calibrated, counts, draws, matrix_of, named, standardized
+from benchmarks.paper.real import (
+    add_arms,
+    calibrated,
+    counts,
+    draws,
+    matrix_of,
+    named,
+    standardized,
+)
 from credpart import ECM, EVCLUS, EvidentialPartition, focal_sets, plot, select_mixture
 from credpart.datasets import load_diabetes
 from credpart.metrics import adjusted_rand
 
 TOLERANCE = 4  # counts move as much with the draw of the replicates
-OTHERS = {"tight": "the default tolerance", "each": "the model chosen in each replicate"}
 
 
 def run(bench: Bench) -> Section:
@@ -43,17 +51,16 @@ def run(bench: Bench) -> Section:
     count_table(section, "table 9", [counts(hard, data.y)], tolerance=0)
     found = draws(bench, "diabetes", fit.model, [])
     section.text(
-        "**Our replicates** as in the paper: the model chosen once, mclust's tolerance. The last "
-        "column of Table 10 is printed as {no,ov}; the reference code puts the same counts on "
+        "**Our replicates** as in the paper: the model chosen once, mclust's stopping rule. That "
+        "rule is relative to the log-likelihood, and so depends on the units of the data: here it "
+        f"is {mclust.tolerance(data.X, fit.loglik) / mclust.TOLERANCE:.0f} times looser than the "
+        "same rule on standardised data, with which 13 of the class *chemical* are alone, not 18. "
+        "The last column of Table 10 is printed as {no,ov}; the reference code puts its counts on "
         "{ch,ov}, and so do we: it is a slip.",
     )
     count_table(section, "table 10", [r["confusion"] for r in found["paper"]], TOLERANCE)
-    for arm, what in (
-        ("tight", "the default tolerance"),
-        ("each", "the model chosen in each replicate"),
-    ):
-        section.text(f"The same with {what}:")
-        count_table(section, "table 10", [r["confusion"] for r in found[arm]], TOLERANCE)
+    section.text("With the default tolerance, and with the model chosen in each replicate:")
+    add_arms(section, found)
     _add_others(section, bench, data)
     _add_figures(section, bench, data, fit)
     return section

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.spatial.distance import squareform
 
+from benchmarks.paper import mclust
 from benchmarks.paper.bench import PRINTED, Bench, Result, Section
 from benchmarks.paper.compare import standard_error
 from benchmarks.paper.mixture_figures import approximations
@@ -32,8 +33,9 @@ TARGETS = (0.01, 0.7, 0.95, 0.999)  # true probabilities of the pairs shown
 def stages(seed: int, replicates: int) -> Any:
     """The sample, its replicates, intervals and partition under the true model (EII)."""
     sample = make_example3(random_state=seed)
-    fit = fit_mixture(sample.X, 3, "EII", tol=1e-5)
-    found = bootstrap(sample.X, fit, replicates, tol=1e-5, random_state=seed)
+    fit = fit_mixture(sample.X, 3, "EII", tol=mclust.TOLERANCE)
+    tol = mclust.tolerance(sample.X, fit.loglik)
+    found = bootstrap(sample.X, fit, replicates, tol=tol, random_state=seed)
     intervals = pairwise_intervals(found.posteriors(sample.X), 0.9)
     partition = irqp(intervals, focal_sets(3), start=fit.predict(sample.X)).partition
     return sample, found, intervals, named(partition, [str(k + 1) for k in sample.y])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchmarks.paper import mclust
 from benchmarks.paper.bench import PRINTED, Bench, Section
 from benchmarks.paper.compare import FACTS, fact
 from benchmarks.paper.mixture_figures import approximations
@@ -30,8 +31,9 @@ def run(bench: Bench) -> Section:
         warnings.simplefilter("ignore", UserWarning)
         selection = select_mixture(X, bench.size(range(6, 8), range(1, 10)))
         fit = selection.fits[7, "VVV"]
+        tol = mclust.tolerance(X, fit.loglik)
         model = CalibratedClustering(
-            7, model="VVV", selection="once", tol=1e-5, focal_sets="overlapping", overlap=2,
+            7, model="VVV", selection="once", tol=tol, focal_sets="overlapping", overlap=2,
             n_replicates=bench.size(40, 1000), random_state=SEED,
         ).fit(X)  # fmt: skip
     best, partition = selection.best, model.partition_

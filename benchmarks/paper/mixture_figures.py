@@ -9,8 +9,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.spatial.distance import squareform
 
+from benchmarks.paper import mclust
 from benchmarks.paper.bench import Section
-from credpart import CalibratedClustering, EvidentialPartition, plot
+from credpart import CalibratedClustering, EvidentialPartition, fit_mixture, plot
 from credpart.datasets import make_mixture1, make_mixture2, make_mixture3
 
 SEED = 2000  # of the data sets shown
@@ -29,7 +30,8 @@ def add_figures(section: Section, size: Mapping[str, int]) -> None:
     if section.figures.folder is None:
         return
     sample = make_mixture2(size["n"], random_state=SEED)
-    options = {"selection": "once", "tol": 1e-5, "n_replicates": size["replicates"]}
+    tol = mclust.tolerance(sample.X, fit_mixture(sample.X, 3, "EEE").loglik)
+    options = {"selection": "once", "tol": tol, "n_replicates": size["replicates"]}
     model = CalibratedClustering(3, model="EEE", random_state=SEED, **options).fit(sample.X)
     section.figure(
         "figure-7", lambda: data_sets(size["n"]), "Figure 7: a data set from each mixture."
