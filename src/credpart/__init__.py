@@ -24,6 +24,8 @@ _HOME = {
     "diagnose": "credpart.diagnostics",
     "compare": "credpart.comparison",
     "bootclus": "credpart.r_names",
+    "save_model": "credpart.storage",
+    "load_model": "credpart.storage",
 }
 
 __all__ = sorted(_HOME)

@@ -379,9 +379,10 @@ class EvidentialPartition:
         True
         """
         try:
-            about, arrays = storage.read_npz(Path(path), LAYOUT, ["masses", "focal_sets"])
+            about, arrays = storage.read_npz(Path(path), LAYOUT)
             index, names = storage.decode_index(about["index"]), about["cluster_names"]
-            return cls(*arrays, cluster_names=names, index=index)
+            sets = arrays["focal_sets"]
+            return cls(arrays["masses"], sets, cluster_names=names, index=index)
         except storage.UNREADABLE as error:
             raise ValueError(
                 "`path` must be a file written by `EvidentialPartition.save`, got "

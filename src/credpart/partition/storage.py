@@ -33,9 +33,7 @@ def write_npz(path: Path, about: dict[str, Any], **arrays: NDArray[Any]) -> None
         partial.unlink(missing_ok=True)
 
 
-def read_npz(
-    path: Path, layout: str, names: list[str]
-) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+def read_npz(path: Path, layout: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return what `write_npz` wrote, if its ``about["layout"]`` is ``layout``."""
     content = BytesIO(path.read_bytes())
     if not zipfile.is_zipfile(content):
@@ -44,7 +42,7 @@ def read_npz(
         about = json.loads(str(file["about"]))
         if not isinstance(about, dict) or about.get("layout") != layout:
             raise ValueError(f"its layout is not {layout!r}")
-        return about, [file[name] for name in names]
+        return about, {name: file[name] for name in file.files if name != "about"}
 
 
 def encode_index(index: Any) -> dict[str, Any] | None:
