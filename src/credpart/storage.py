@@ -110,7 +110,14 @@ def load_model(path: str | os.PathLike[str]) -> CalibratedClustering:
 
     Examples
     --------
-    See `save_model`.
+    >>> import tempfile
+    >>> from credpart import CalibratedClustering, load_model, save_model
+    >>> from credpart.datasets import load_butterfly
+    >>> model = CalibratedClustering(2, model="EII", n_replicates=100, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     save_model(model.fit(load_butterfly().X), directory + "/model.npz")
+    ...     load_model(directory + "/model.npz").mixture_.model
+    'EII'
     """
     return load_with_notes(path)[0]
 

@@ -173,7 +173,10 @@ Jobs = Annotated[
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="DIR", help="Folder to make (default: credpart-SOURCE)", rich_help_panel=RUN
+        "--out",
+        metavar="DIR",
+        help="Folder to make (default: credpart-SOURCE)",
+        rich_help_panel=RUN,
     ),
 ]
 Force = Annotated[
