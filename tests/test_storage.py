@@ -64,7 +64,6 @@ def test_a_loaded_model_is_the_same_otherwise(both):
     assert repr(before.mixture_) == repr(after.mixture_)
     assert after.mixture_ in after.selection_.fits.values()
     assert before.partition_ == after.partition_
-    assert before.timings_ == after.timings_
     assert not after.partition_.masses.flags.writeable
 
 
