@@ -11,6 +11,7 @@ import pytest
 
 from credpart import CalibratedClustering, load_model
 from credpart.cli import main
+from credpart.cli.folder import FILES
 from credpart.datasets import load_iris
 
 QUICK = ("--model", "VVI", "--clusters", "3", "--replicates", "20", "--seed", "1")
@@ -43,6 +44,7 @@ def test_summary_says_what_was_done(fitted):
     summary = json.loads((fitted / "summary.json").read_text())
     wanted = {"n", "n_clusters", "model", "loglik", "bic", "level", "replicates", "objective"}
     assert wanted | {"timings", "seed", "version"} <= summary.keys()
+    assert {path.name for path in fitted.iterdir()} == set(FILES)
     assert (summary["n"], summary["n_clusters"], summary["seed"]) == (150, 3, 1)
     assert summary["confusion"]["setosa"]["{setosa}"] == 50
 

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from credpart.diagnostics import diagnose
 from credpart.focal import set_names
 from credpart.metrics import adjusted_rand, confusion, shares
 from credpart.partition import EvidentialPartition
+from credpart.report import write_report
 from credpart.storage import save_model
 from credpart.tables import Objects, Transform, read_objects
 
@@ -204,14 +204,10 @@ def write(folder: Path, request: Request, outcome: Outcome, summary: Mapping[str
 
 def write_page(path: Path, model: CalibratedClustering, notes: Mapping[str, Any]) -> None:
     """Write the report."""
-    try:
-        report = import_module("credpart.report")
-    except ImportError:
-        return
-    report.write_report(
+    write_report(
         model,
         path,
-        title=f"{Path(notes['source']).name}",
+        title=Path(notes["source"]).name,
         ids=list(model.partition_.index),
         classes=notes["classes"],
         source=notes["source"],
