@@ -216,7 +216,7 @@ def _read_text(path: Path, separators: Sequence[str]) -> Loaded:
         names = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0]
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(path, index_col=False, float_precision="round_trip", **options)
+            frame = pd.read_csv(path, index_col=False, **options)
     except UnicodeDecodeError as error:
         raise ValueError(f"{str(path)!r} must be text in UTF-8 ({error}).") from None
     except UNREADABLE as error:
