@@ -170,13 +170,6 @@ def command() -> str:
     return shlex.join(["credpart", *sys.argv[1:]])
 
 
-def masses_table(partition: EvidentialPartition) -> pd.DataFrame:
-    """What stands in masses.csv; clusters are counted from 1, as in the names of sets."""
-    table = partition.to_frame()
-    table["label"] += 1
-    return table.rename_axis("id")
-
-
 def write(folder: Path, request: Request, outcome: Outcome, summary: Mapping[str, Any]) -> None:
     """Write all files."""
     model = outcome.model
@@ -187,7 +180,7 @@ def write(folder: Path, request: Request, outcome: Outcome, summary: Mapping[str
         "classes": classes,
         "command": summary["command"],
     }
-    masses_table(outcome.partition).to_csv(folder / "masses.csv")
+    outcome.partition.to_frame().rename_axis("id").to_csv(folder / "masses.csv")
     intervals = model.intervals_
     np.savez_compressed(
         folder / "intervals.npz",
