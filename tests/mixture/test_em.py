@@ -69,6 +69,21 @@ def test_coarse_e_step_is_close():
     assert not np.array_equal(coarse[0], fine[0])  # it was in single precision
 
 
+@pytest.mark.parametrize("is_coarse", [False, True])
+def test_absent_components_stay_absent(is_coarse):
+    X, labels = overlapping(40)
+    family, features, weights, statistics, variant = start_all(X, labels, 3)
+    padded = np.concatenate([statistics, np.zeros_like(statistics[:, :1])], axis=1)
+    padded[0, 3] = 0.5 * padded[0, 2]  # one replicate has four components
+    params = family.m_step(padded, variant, None)
+    with np.errstate(over="ignore"):
+        expected = e_step(
+            family, features, np.repeat(weights, len(ALL), axis=0), params, is_coarse=is_coarse
+        )[1]
+    assert expected[0, 3, 0] > 0.0
+    assert not expected[1:, 3].any()
+
+
 def test_e_step_reads_the_weights_of_its_members():
     X, labels = overlapping(40)
     family, features, _, statistics, variant = start_all(X, labels, 3)

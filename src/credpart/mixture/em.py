@@ -44,9 +44,9 @@ class Status(IntEnum):
 class Family(Protocol):
     """What `em` asks of a mixture family.
 
-    Parameters are a NamedTuple of (b, ...) arrays.  ``variant`` (b,) says which variant of the
-    family a replicate has (for Gaussians the covariance structure): replicates of different
-    variants may stand side by side.
+    Parameters are a NamedTuple of (b, k, ...) arrays, proportions first.  ``variant`` (b,) says
+    which variant of the family a replicate has (for Gaussians the covariance structure):
+    replicates of different variants may stand side by side.
     """
 
     def features(self, X: Array) -> Array:
@@ -141,12 +141,13 @@ def e_step(
     for some, rows in blocks(b, k, features.shape[-2]):
         weight = weights[members[some], rows]
         part = features[rows] if features.ndim == 2 else features[members[some], rows]
-        those = take(params, some)
+        present = np.flatnonzero((params[0][some] > 0.0).any(axis=0))
+        those = take(params, (some, slice(present[-1] + 1)))  # absent components come last
         joint = family.log_joint(part, those)
         top = joint.max(axis=1, keepdims=True)
         joint -= top
         ratios = joint.astype(precision, copy=False)
-        np.maximum(ratios, underflow, out=ratios)
+        np.copyto(ratios, -np.inf, where=ratios < underflow)
         np.exp(ratios, out=ratios)
         total = ratios.sum(axis=1, keepdims=True)
         logs = np.log(total) + top
@@ -155,8 +156,8 @@ def e_step(
         joint = ratios.astype(float, copy=False)  # posteriors times weights
         found = family.statistics(part, joint, those)
         if statistics is None:
-            statistics = np.zeros((b, *found.shape[1:]))
-        statistics[some] += found
+            statistics = np.zeros((b, k, found.shape[-1]))
+        statistics[some, : present[-1] + 1] += found
     return loglik, statistics
 
 

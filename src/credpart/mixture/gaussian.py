@@ -109,7 +109,10 @@ class Gaussian:
         self, statistics: Array, variant: Rows, previous: GaussianParams | None
     ) -> GaussianParams:
         """Maximise the expected likelihood under each replicate's structure."""
-        sizes, means, scatter = self._moments(statistics)
+        whole = np.concatenate([statistics, statistics.sum(axis=1, keepdims=True)], axis=1)
+        sizes, means, scatter = self._moments(whole)
+        total = scatter[:, -1] / sizes[:, -1, None, None]
+        sizes, means, scatter = sizes[:, :-1], means[:, :-1], scatter[:, :-1]
         if self.pool is not None:
             sizes_, scatter_ = sizes + self.pooling, scatter + self.pooling * self.pool
         else:
@@ -120,8 +123,6 @@ class Gaussian:
         proportions = np.where(sizes > ABSENT, sizes, 0.0)
         proportions /= proportions.sum(axis=1, keepdims=True)
         natural, flatness = self._natural(proportions, means, covariances, pooled)
-        total = self._moments(statistics.sum(axis=1, keepdims=True))[2][:, 0]
-        total /= sizes.sum(axis=1)[:, None, None]
         flatness[self._is_lost(natural, total).all(axis=1)] = np.inf
         return GaussianParams(proportions, means, covariances, natural, flatness)
 
