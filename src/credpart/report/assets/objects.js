@@ -19,7 +19,7 @@ function showChosen() {
   const cards = chosen.map((i, k) => i !== null && objectCard(i, "AB"[k])).filter(Boolean);
   document.getElementById("cards").replaceChildren(...cards);
   showInterval();
-  drawScatter();
+  drawMarks();
   drawRows();
 }
 
@@ -86,6 +86,11 @@ function showTip(i) {
   const left = px + 16 + tip.offsetWidth < f.width ? px + 16 : Math.max(0, px - 16 - tip.offsetWidth);
   tip.style.left = `${left}px`;
   tip.style.top = `${Math.max(0, Math.min(py - 20, f.height - tip.offsetHeight))}px`;
+  tell(i);
+}
+
+// To those who hear the page.
+function tell(i) {
   const masses = heaviest(i).slice(0, 3).map(({ mass, set }) => `${about.sets[set]} ${digits(mass)}`);
   document.getElementById("told").textContent = `${about.ids[i]}. ${lineOf(i)} Masses: ${masses.join(", ")}.`;
 }

@@ -1,6 +1,6 @@
 // The picture of the objects: any two axes, pointing, choosing, zooming.
 
-const scatter = { canvas: null, base: null, at: null, cursor: null, box: null, drag: null };
+const scatter = { canvas: null, base: null, at: null, cursor: null, box: null, drag: null, stamps: new Map(), legend: "" };
 const MARGIN = { left: 58, right: 12, top: 10, bottom: 42 };
 const REACH = 14; // pixels around the pointer
 
@@ -139,10 +139,20 @@ function line(pen, x1, y1, x2, y2) {
 const radius = () => Math.max(2.2, Math.min(5, 110 / Math.sqrt(data.n)));
 
 // How an object is drawn under each choice of colours: symbol, colour, whether with a ring.
+// Objects with the same key look the same.
 const LOOKS = {
-  set: (i) => [symbolOf(data.labels[i]), setColour(data.sets[i]), isSeveral(data.sets[i])],
-  ambiguity: (i) => [symbolOf(data.labels[i]), shade(data.scores.ambiguity[i]), false],
-  class: (i) => [symbolOf(data.classes[i]), about.class_colours[data.classes[i]], isSeveral(data.sets[i])],
+  set: {
+    key: (i) => data.labels[i] * data.f + data.sets[i],
+    of: (i) => [symbolOf(data.labels[i]), setColour(data.sets[i]), isSeveral(data.sets[i])],
+  },
+  ambiguity: {
+    key: (i) => data.labels[i] * 9 + Math.round(8 * data.scores.ambiguity[i]),
+    of: (i) => [symbolOf(data.labels[i]), shade(data.scores.ambiguity[i]), false],
+  },
+  class: {
+    key: (i) => 2 * data.classes[i] + isSeveral(data.sets[i]),
+    of: (i) => [symbolOf(data.classes[i]), about.class_colours[data.classes[i]], isSeveral(data.sets[i])],
+  },
 };
 
 function shade(share) {
@@ -151,31 +161,33 @@ function shade(share) {
   return `#${from.map((p, k) => Math.round(p + t * (to[k] - p)).toString(16).padStart(2, "0")).join("")}`;
 }
 
+// Drawing a ready picture of a symbol is many times faster than drawing its path.
+function ready(symbol, colour, ringed) {
+  const sharp = sharpness(), r = radius(), size = Math.ceil(2 * (r + 4));
+  const name = [symbol, shown(colour), ringed, isDark(), sharp].join();
+  if (!scatter.stamps.has(name)) {
+    const image = element("canvas", { width: size * sharp, height: size * sharp });
+    const pen = image.getContext("2d");
+    pen.scale(sharp, sharp);
+    pen.translate(size / 2, size / 2);
+    stamp(pen, symbol, shown(colour), r);
+    if (ringed && r >= 2.5) ring(pen, r + 1.8);
+    scatter.stamps.set(name, image);
+  }
+  return scatter.stamps.get(name);
+}
+
 function drawObjects(pen, f) {
-  const sharp = sharpness();
-  const look = LOOKS[document.getElementById("colour").value], r = radius(), stamps = new Map();
-  const size = Math.ceil(2 * (r + 4));
-  // Drawing a ready picture of a symbol is many times faster than drawing its path.
-  const ready = (symbol, colour, ringed) => {
-    const name = symbol + colour + ringed;
-    if (!stamps.has(name)) {
-      const image = element("canvas", { width: size * sharp, height: size * sharp });
-      const small = image.getContext("2d");
-      small.scale(sharp, sharp);
-      small.translate(size / 2, size / 2);
-      stamp(small, symbol, shown(colour), r);
-      if (ringed && r >= 2.5) ring(small, r + 1.8);
-      stamps.set(name, image);
-    }
-    return stamps.get(name);
-  };
-  const { x, y } = scatter.at;
+  const look = LOOKS[document.getElementById("colour").value], images = new Map();
+  const size = Math.ceil(2 * (radius() + 4)), { x, y } = scatter.at;
   for (let k = data.n - 1; k >= 0; k--) { // the most ambiguous on top
     const i = data.order[k];
     const px = across(x[i], f), py = down(y[i], f);
     if (!(px > -size && px < f.width + size && py > -size && py < f.height + size)) continue;
     pen.globalAlpha = data.shown && !data.shown[i] ? 0.12 : data.n > 4000 ? 0.7 : 0.9;
-    pen.drawImage(ready(...look(i)), px - size / 2, py - size / 2, size, size);
+    const key = look.key(i);
+    if (!images.has(key)) images.set(key, ready(...look.of(i)));
+    pen.drawImage(images.get(key), px - size / 2, py - size / 2, size, size);
   }
   pen.globalAlpha = 1;
 }
@@ -236,8 +248,9 @@ const MOST_KEYS = 24;
 
 function drawLegend() {
   const legend = document.getElementById("legend");
-  const kind = document.getElementById("colour").value;
-  const keys = [];
+  const kind = document.getElementById("colour").value, keys = [];
+  if (scatter.legend === kind + isDark()) return;
+  scatter.legend = kind + isDark();
   const add = (symbol, colour, text, ringed = false) => keys.push(element("span", {}, key(symbol, colour, ringed), text));
   if (kind === "ambiguity") [0, 0.5, 1].forEach((share) => add("o", shade(share), `ambiguity ${share}`));
   const names = kind === "class" ? about.classes : about.clusters;

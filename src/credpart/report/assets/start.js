@@ -2,6 +2,7 @@
 
 function redraw() {
   document.getElementById("theme-name").textContent = isDark() ? "Light" : "Dark";
+  drawScatter();
   showChosen();
 }
 

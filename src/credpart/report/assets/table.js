@@ -2,7 +2,7 @@
 
 const ROW = 34; // pixels, as in the style
 const PRINTED = 40;
-const table = { rows: null, sort: "ambiguity", down: true, from: -1 };
+const table = { rows: null, sort: "ambiguity", down: true, active: null };
 
 const COLUMNS = {
   object: { text: true, head: "Object", of: (i) => about.ids[i] },
@@ -35,7 +35,8 @@ function startTable() {
   about.sets.forEach((name, set) => used.has(set) && option(set, name));
   filter.addEventListener("change", arrange);
   document.getElementById("search").addEventListener("input", arrange);
-  document.getElementById("rows").addEventListener("scroll", () => drawRows());
+  document.getElementById("rows").addEventListener("scroll", drawRows);
+  document.getElementById("rows").addEventListener("keydown", walk);
   arrange();
 }
 
@@ -56,7 +57,7 @@ function arrange() {
   const compare = by ? (a, b) => by(a) - by(b) : ((collator) => (a, b) => collator.compare(of(a), of(b)))(new Intl.Collator("en", { numeric: true }));
   rows.sort((a, b) => sign * compare(a, b));
   table.rows = rows;
-  table.from = -1;
+  table.active = null;
   data.shown = null;
   if (rows.length < data.n) {
     data.shown = new Uint8Array(data.n);
@@ -72,6 +73,25 @@ function arrange() {
   drawScatter();
 }
 
+// One stop of the Tab key for all rows; within them the arrow keys move, and Enter chooses.
+const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
+
+function walk(event) {
+  if (event.target.closest("thead") || !table.rows.length) return;
+  if (event.key === "Enter" && table.active !== null && !event.target.closest("button")) {
+    choose(table.rows[table.active]);
+  } else if (event.key in STEPS) {
+    const from = table.active === null ? Math.min(0, -STEPS[event.key]) : table.active;
+    table.active = Math.max(0, Math.min(table.rows.length - 1, from + STEPS[event.key]));
+    const box = document.getElementById("rows"), top = table.active * ROW;
+    if (top < box.scrollTop) box.scrollTop = top;
+    if (top + 2 * ROW > box.scrollTop + box.clientHeight) box.scrollTop = top + 2 * ROW - box.clientHeight;
+    drawRows();
+    tell(table.rows[table.active]);
+  } else return;
+  event.preventDefault();
+}
+
 function drawRows() {
   const box = document.getElementById("rows"), { rows } = table;
   if (!rows) return;
@@ -79,9 +99,9 @@ function drawRows() {
   const last = Math.min(rows.length, data.printing ? PRINTED : first + 40);
   const lines = rows.slice(first, last).map((i, k) => rowOf(i, first + k));
   const above = gap(first * ROW), below = gap(data.printing ? 0 : (rows.length - last) * ROW);
-  const body = document.getElementById("body"), focus = document.activeElement?.dataset?.object;
+  const body = document.getElementById("body");
+  if (body.contains(document.activeElement)) box.focus({ preventScroll: true });
   body.replaceChildren(above, ...lines, below);
-  if (focus !== undefined) body.querySelector(`button[data-object="${Number(focus)}"]`)?.focus({ preventScroll: true });
   body.parentElement.setAttribute("aria-rowcount", rows.length + 1);
   const head = data.printing && rows.length > PRINTED ? `the first ${PRINTED} of ` : "";
   const among = rows.length < data.n ? ` of ${data.n.toLocaleString("en")}` : "";
@@ -97,13 +117,14 @@ function gap(height) {
 
 function rowOf(i, position) {
   const row = element("tr", { "aria-rowindex": position + 2, "data-row": i });
-  if (chosen.includes(i)) row.className = "chosen";
+  if (chosen.includes(i)) row.classList.add("chosen");
+  if (position === table.active) row.classList.add("active");
   for (const [name, { text, of, by }] of Object.entries(COLUMNS)) {
     if (name !== "object") {
       row.append(element("td", { class: text ? "text" : "" }, of ? of(i) : digits(by(i))));
       continue;
     }
-    const button = element("button", { type: "button", "data-object": i, title: "Choose this object" }, about.ids[i] || "(no name)");
+    const button = element("button", { type: "button", tabindex: -1, "data-object": i, title: "Choose this object" }, about.ids[i] || "(no name)");
     button.addEventListener("click", () => choose(i));
     row.append(element("th", { scope: "row" }, button));
   }
