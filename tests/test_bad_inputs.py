@@ -68,7 +68,7 @@ ERRORS = {  # number: data, arguments, message
     "43 duplicate names": (FRAME.set_axis(list("abcb"), axis=1), {}, "got 'b' more than once"),
     "44 model": (X, {"model": "XYZ"}, "`model` must be one of 'auto', 'EII', .*, got 'XYZ'"),
     "44 models": (X, {"model": ["VVV", "X"]}, "`model` must be one of 'EII', .*, got 'X'"),
-    "44 model number": (X, {"model": 5}, "`model` must be a name or several, got 5"),
+    "44 model number": (X, {"model": 5}, "`model` must be one of 'auto', 'EII', .*got 5"),
     "44 focal sets": (X, {"focal_sets": "all"}, "`focal_sets` must be one of .* got 'all'"),
     "44 focal array": (X, {"focal_sets": [[1, 0]]}, r"`focal_sets` must be an \(f, 3\) array"),
     "44 criterion": (X, {"criterion": "dic"}, "`criterion` must be one of 'bic', 'icl', 'aic'"),

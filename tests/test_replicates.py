@@ -58,10 +58,10 @@ def test_dirichlet_weights_sum_to_the_number_of_objects_and_have_its_moments():
 
 def test_parametric_samples_come_from_the_fit():
     draws = draw("parametric", SMALL, FIT, B=400)
-    assert draws.features.shape == (400, len(SMALL), 5)  # 1, x, and squares: EII is diagonal
+    assert draws.X.shape == (400, len(SMALL), 2)
     assert (draws.weights == 1.0).all()
     proportions, means, covariances = FIT.params
-    X = FIT.family.frame.center + FIT.family.frame.scale * draws.features[..., 1:3].reshape(-1, 2)
+    X = draws.X.reshape(-1, 2)
     expected = proportions @ means
     spread = np.einsum("k,kde->de", proportions, covariances)
     spread += np.einsum("k,kd,ke->de", proportions, means - expected, means - expected)
@@ -86,7 +86,7 @@ def test_a_weight_draws_what_repeated_rows_in_any_order_draw(counts, seed):
         weighted = draw(resampling, SMALL, FIT, B=3, weights=counts)
         repeated = draw(resampling, rows, FIT, B=3)
         assert weighted.weights.tobytes() == repeated.weights.tobytes()
-        assert weighted.features.tobytes() == repeated.features.tobytes()
+        assert weighted.X.tobytes() == repeated.X.tobytes()
 
 
 # --- refits
@@ -97,7 +97,8 @@ def test_with_one_cluster_the_refit_is_the_weighted_mean_and_covariance(resampli
     fit = fit_mixture(SMALL, 1, "VVV")
     draws = draw(resampling, SMALL, fit, B=20)
     replicates = bootstrap(SMALL, fit, 20, resampling=resampling, random_state=0)
-    Z = np.broadcast_to(draws.features, (20, *draws.features.shape[-2:]))[..., 1:3]
+    features = draws.seen_by(fit.family).features
+    Z = np.broadcast_to(features, (20, *features.shape[-2:]))[..., 1:3]
     means = np.einsum("bn,bnd->bd", draws.weights, Z) / 60
     centred = Z - means[:, None]
     covariances = np.einsum("bn,bnd,bne->bde", draws.weights, centred, centred) / 60
@@ -125,7 +126,8 @@ def test_replicates_together_are_replicates_apart():
     together = refit(plan, seeds)
     for b, seed in enumerate(seeds):
         alone = refit(plan, [seed])
-        np.testing.assert_allclose(alone.params.means[0], together.params.means[b], atol=1e-6)
+        one, all_ = alone.parts[0].params.means[0], together.parts[0].params.means[b]
+        np.testing.assert_allclose(one, all_, atol=1e-6)
         assert alone.loglik[0] == pytest.approx(together.loglik[b], abs=1e-9)
 
 
@@ -362,10 +364,10 @@ def test_bad_arguments_are_refused(arguments, message):
 
 
 def test_fits_must_belong_together():
-    other = fit_mixture(SMALL, 3, "EII")
-    with pytest.raises(ValueError, match="`fit` must hold fits of one selection with the same"):
-        bootstrap(SMALL, [FIT, other])
-    with pytest.raises(ValueError, match=r"`fit` must hold fits of one selection.* got \[\]"):
+    for other in (fit_mixture(SMALL[1:], 3, "EII"), fit_mixture(SMALL, 2, "EII")):
+        with pytest.raises(ValueError, match="`fit` must hold fits of the same data with the same"):
+            bootstrap(SMALL, [FIT, other])
+    with pytest.raises(ValueError, match=r"`fit` must hold fits of the same data.* got \[\]"):
         bootstrap(SMALL, [])
     with pytest.raises(ValueError, match="`X` must have 2 columns as in the fit, got 4"):
         bootstrap(load_iris().X, FIT)

@@ -20,11 +20,15 @@ SPARSE = {"nnz": ".toarray()", "sparse": ".sparse.to_dense()"}  # what only spar
 
 
 class Table(NamedTuple):
-    """Checked data: a finite float array (n, d) with the names of its columns and rows."""
+    """Checked data: a float array (n, d) with the names of its columns and rows.
+
+    It is finite but for missing cells (NaN) in data that were read as categories or mixed.
+    """
 
     values: Array
     names: list[str] | None  # None: the input had no column names
     index: Any  # a pandas index, or None
+    levels: tuple[tuple[Any, ...] | None, ...] | None = None  # of categories; None: numbers only
 
     def label(self, column: int) -> str:
         """How a message names a column."""
@@ -92,6 +96,8 @@ def check_weights(name: str, value: ArrayLike | None, n: int) -> Array:
 
 def check_data(X: Any, *, name: str = "X", at_least: int = 1) -> Table:
     """Return the data as finite float64; the message names the first bad column and row."""
+    if isinstance(X, Table) and X.levels is None:
+        return X
     if X is None or np.isscalar(X):
         raise ValueError(f"`{name}` must be a 2-D array or a DataFrame, got {X!r}.")
     for mark, remedy in SPARSE.items():
@@ -105,19 +111,24 @@ def check_data(X: Any, *, name: str = "X", at_least: int = 1) -> Table:
         values, names = _from_array(name, X), None
     values = np.ascontiguousarray(values)  # sums over other layouts have other last bits
     table = Table(values, names, getattr(X, "index", None) if names else None)
-    n, d = values.shape
+    check_shape(name, values.shape, at_least)
+    check_cells(name, table)
+    return table
+
+
+def check_shape(name: str, shape: tuple[int, ...], at_least: int) -> None:
+    """Refuse data without columns, or with too few rows."""
+    n, d = shape
     if d == 0:
         raise ValueError(
-            f"`{name}` must have columns: found array with 0 feature(s) (shape={values.shape}) "
+            f"`{name}` must have columns: found array with 0 feature(s) (shape={shape}) "
             "while a minimum of 1 is required."
         )
     if n < at_least:
         samples = "1 sample" if n == 1 else f"{n} sample(s)"
         raise ValueError(
-            f"`{name}` must have at least {at_least} rows, got {samples} (shape={values.shape})."
+            f"`{name}` must have at least {at_least} rows, got {samples} (shape={shape})."
         )
-    _check_finite(name, table)
-    return table
 
 
 def check_spread(ranges: Array, table: Table | None = None) -> None:
@@ -157,7 +168,8 @@ def _from_array(name: str, X: Any) -> Array:
     return np.column_stack(columns) if columns else np.empty(raw.shape)
 
 
-def _from_frame(name: str, X: Any) -> tuple[Array, list[str]]:
+def check_names(name: str, X: Any) -> list[str]:
+    """The names of a frame's columns, which must differ."""
     names = [str(column) for column in X.columns]
     twice = sorted({c for c in names if names.count(c) > 1})
     if twice:
@@ -165,6 +177,11 @@ def _from_frame(name: str, X: Any) -> tuple[Array, list[str]]:
             f"`{name}` must have distinct column names, got {', '.join(map(repr, twice))} "
             "more than once. Rename the columns."
         )
+    return names
+
+
+def _from_frame(name: str, X: Any) -> tuple[Array, list[str]]:
+    names = check_names(name, X)
     frame = nw.from_native(X, eager_only=True)
     columns = [
         _from_column(name, label, column)
@@ -210,9 +227,10 @@ def _numbers(name: str, label: str, cells: NDArray[Any]) -> Array:
     return values
 
 
-def _check_finite(name: str, table: Table) -> None:
+def check_cells(name: str, table: Table, *, may_miss: bool = False) -> None:
+    """Refuse cells that are missing, unless they may be, infinite, or too large."""
     values = table.values
-    bad = ~np.isfinite(values)
+    bad = np.isinf(values) if may_miss else ~np.isfinite(values)
     if bad.any():
         row, column = np.argwhere(bad)[0]
         n_nan, n_inf = int(np.isnan(values).sum()), int(np.isinf(values).sum())
@@ -220,7 +238,7 @@ def _check_finite(name: str, table: Table) -> None:
             f"`{name}` must be finite, got {n_nan} NaN (missing) and {n_inf} inf values, the first "
             f"in {table.label(column)}, row {row}. Drop or impute them."
         )
-    if np.abs(values).max(initial=0.0) > LARGEST:
+    if np.nanmax(np.abs(values), initial=0.0) > LARGEST:
         row, column = np.argwhere(np.abs(values) > LARGEST)[0]
         raise ValueError(
             f"`{name}` must stay below {LARGEST:g} in absolute value, got {values[row, column]:g} "

@@ -1,7 +1,7 @@
 """The whole pipeline as one estimator: the only module that knows all stages."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -31,9 +31,9 @@ from credpart.mixture.fit import (
     N_STARTS,
     REGULARIZATIONS,
     fit_mixture,
-    model_names,
 )
-from credpart.mixture.selection import AUTO, Selection, check_models, select_mixture
+from credpart.mixture.models import check_models
+from credpart.mixture.selection import AUTO, Selection, select_mixture
 from credpart.partition import EvidentialPartition
 from credpart.replicates import bootstrap
 from credpart.replicates.draws import RESAMPLING
@@ -314,7 +314,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_choice("resampling", self.resampling, RESAMPLING)
         check_choice("regularization", self.regularization, REGULARIZATIONS)
         check_integer("overlap", self.overlap, at_least=1)
-        models = _check_model(self.model, self.n_features_in_)
+        models = list(check_models("model", self.model, self.n_features_in_))
         _check_sets(self.focal_sets, self.omega, numbers)
         level = check_fraction("level", self.level)
         B = check_integer("n_replicates", self.n_replicates, at_least=1)
@@ -374,15 +374,6 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             overlap=self.overlap if overlap is None else overlap,
             similarity=cluster_similarity(posteriors),
         )
-
-
-def _check_model(model: Any, d: int) -> list[str]:
-    if not isinstance(model, Iterable):
-        raise ValueError(f"`model` must be a name or several, got {model!r}.")
-    several = not isinstance(model, str)
-    choices = [*([] if several else ["auto"]), *model_names(d)]
-    names = [check_choice("model", name, choices) for name in (model if several else [model])]
-    return check_models(names if several else model, d)
 
 
 def _check_sets(kind: Any, omega: Any, numbers: Sequence[int]) -> None:

@@ -11,7 +11,7 @@ from credpart._errors import ConvergenceWarning, DegeneracyWarning, DegenerateMi
 from credpart.datasets import load, load_diabetes, load_iris, make_mixture1, make_mixture3
 from credpart.mixture.covariance import STRUCTURES
 from credpart.mixture.em import Status
-from credpart.mixture.fit import nested_in
+from credpart.mixture.models import MODELS, taking_part
 
 from .reference import DATA, mclust
 
@@ -193,10 +193,15 @@ def test_repr(cloud):
 
 
 def test_nested_structures():
-    assert nested_in("EII") == ["EII"]
-    assert nested_in("VEE") == ["EII", "VII", "EEI", "VEI", "EEE", "VEE"]
-    assert nested_in("VVV") == list(STRUCTURES)
-    assert nested_in("V") == ["E", "V"]
+    def parts(name):
+        return list(taking_part({name: MODELS[name]}))
+
+    assert parts("EII") == ["EII"]
+    assert parts("VEE") == ["EII", "VII", "EEI", "VEI", "EEE", "VEE"]
+    assert parts("VVV") == list(STRUCTURES)
+    assert parts("V") == ["E", "V"]
+    assert parts("t-EEI") == ["EII", "EEI", "t-EEI"]
+    assert parts("skew-t") == [*STRUCTURES, "t", "t-EEE", "skew-t", "skew-t-EEE"]
 
 
 PAIR = np.vstack([make_mixture1(30, random_state=0).X, [[40.0, 40.0], [41.0, 40.5]]])

@@ -2,11 +2,13 @@ import numpy as np
 import pytest
 
 from credpart import fit_mixture, select_mixture
+from credpart._checks import check_data
 from credpart._errors import DegeneracyWarning, DegenerateMixtureError
 from credpart.datasets import load, make_mixture3
 from credpart.mixture.covariance import STRUCTURES
 from credpart.mixture.em import EMResult, Status
 from credpart.mixture.gaussian import Gaussian, GaussianParams
+from credpart.mixture.models import MODELS
 from credpart.mixture.search import (
     BATCH,
     Candidate,
@@ -18,28 +20,30 @@ from credpart.mixture.search import (
     related,
     run,
     search,
+    set_up,
     stack,
 )
 from credpart.mixture.start import starting_partitions
 
 
 def searched(X, numbers, models, **options):
-    family = Gaussian.of(X, models)
     weights = np.ones(len(X))
+    (setting,) = set_up({name: MODELS[name] for name in models}, check_data(X), weights)
     starts = starting_partitions(X, weights, numbers, 4)
     options = {"tol": 1e-9, "max_iter": 2000, **options}
-    return family, search(family, family.features(X), weights, starts, models, **options)
+    return setting.family, search(setting, starts, **options)
 
 
 def candidates(X, cells, labels):
     """Candidates from hard partitions, by number of clusters."""
-    family = Gaussian.of(X, list(STRUCTURES))
-    features = family.features(X)
+    rows = {name: MODELS[name] for name in STRUCTURES}
+    (setting,) = set_up(rows, check_data(X), np.ones(len(X)))
     made = []
     for c, model in cells:
         resp = (labels[c] == np.arange(c)[:, None]) + 0.0
-        made.append(Candidate((c, model), family.statistics(features, resp[None])[0]))
-    return family, features, made
+        statistics = setting.family.statistics(setting.features, resp[None])[0]
+        made.append(Candidate((c, model), statistics))
+    return setting, made
 
 
 @pytest.fixture(scope="module")
@@ -95,12 +99,12 @@ def test_flat_component_that_chance_does_not_explain_is_kept():
 def test_cells_side_by_side_are_cells_alone(cloud):
     labels = starting_partitions(cloud, np.ones(100), [1, 2, 4], 1)[0]
     cells = [(c, name) for c in (1, 2, 4) for name in STRUCTURES]
-    family, features, made = candidates(cloud, cells, labels)
-    together = run(family, features, np.ones(100), made, tol=1e-10, max_iter=3000)
+    setting, made = candidates(cloud, cells, labels)
+    together = run(setting, made, tol=1e-10, max_iter=3000)
     found = {outcome.cell: outcome for outcome in together}
     assert set(found) == set(cells)
     for candidate in made[::5]:
-        alone = run(family, features, np.ones(100), [candidate], tol=1e-10, max_iter=3000)[0]
+        alone = run(setting, [candidate], tol=1e-10, max_iter=3000)[0]
         same = found[candidate.cell]
         assert alone.loglik == pytest.approx(same.loglik, rel=1e-8)
         assert alone.params.means.shape == same.params.means.shape == (candidate.cell[0], 2)
@@ -169,17 +173,17 @@ def test_unflawed_outcome_is_better_than_any_flawed_one(outcomes):
 
 
 def test_models_exchange_with_their_neighbours(outcomes):
-    made = list(exchanges(outcomes.values()))
+    made = list(exchanges(MODELS, outcomes.values()))
     pairs = {(candidate.cell[0], candidate.cell[1]) for candidate in made}
     assert pairs == {(c, name) for c in (1, 2, 4) for name in STRUCTURES}
     # both ways between a structure and those directly nested in it, for each number of clusters
     assert len(made) == 3 * 2 * sum(len(STRUCTURES[name].nested) for name in STRUCTURES)
-    assert related("VVV", "EVV")
-    assert related("EVV", "VVV")
-    assert not related("VVV", "EII")
+    assert related(MODELS, "VVV", "EVV")
+    assert related(MODELS, "EVV", "VVV")
+    assert not related(MODELS, "VVV", "EII")
     # a refused cell takes, and does not give
     refused = outcomes[2, "EII"]._replace(flaw="a spike")
-    some = list(exchanges([refused, outcomes[2, "VII"]]))
+    some = list(exchanges(MODELS, [refused, outcomes[2, "VII"]]))
     assert [candidate.cell for candidate in some] == [(2, "EII")]
 
 

@@ -1,7 +1,7 @@
 """A fitted mixture, and the function that fits one."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +16,14 @@ from credpart._checks import (
     check_positive,
     check_weights,
 )
+from credpart._columns import Columns
 from credpart._errors import ConvergenceWarning, DegeneracyWarning, DegenerateMixtureError
 from credpart._threads import one_blas_thread
-from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES
 from credpart.mixture.describe import fit_html
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status, normalise, row_blocks
-from credpart.mixture.frame import TABLE
-from credpart.mixture.gaussian import Gaussian, GaussianParams, MixtureParams
+from credpart.mixture.models import check_model, taking_part
 from credpart.mixture.screen import screen
-from credpart.mixture.search import Candidate, Cell, Outcome, run, search
+from credpart.mixture.search import Candidate, Cell, Outcome, Setting, run, search_all, set_up
 from credpart.mixture.start import starting_partitions
 
 Array = NDArray[np.float64]
@@ -53,8 +52,10 @@ class MixtureFit:
         Name of the model, such as "VVV".
     n_clusters : int
         Number of components.
-    params : MixtureParams
-        ``proportions`` (c,), ``means`` (c, d) and ``covariances`` (c, d, d), in the data's units.
+    params : NamedTuple
+        Parameters in the data's units.  Of Gaussian mixtures: ``proportions`` (c,), ``means``
+        (c, d) and ``covariances`` (c, d, d); of t and skew mixtures: ``proportions``,
+        ``locations``, ``scales`` (c, d, d), ``skewness`` (c, d) and ``dof`` (c,).
     loglik : float
         Log-likelihood of the data.
     n_parameters : int
@@ -75,16 +76,17 @@ class MixtureFit:
     (38, -186.1, -562.6)
     """
 
-    family: Gaussian
-    internal: GaussianParams  # one mixture, in the family's units
+    family: Any
+    internal: Any  # one mixture, in the family's units
     model: str
+    variant: int  # of the family
     n_parameters: int
     loglik: float
     log_certainty: float  # sum over objects of the log of the largest posterior, for ICL
     n_objects: float
     n_iter: int
     status: Status
-    names: list[str] | None
+    columns: Columns  # how data are read
 
     def __post_init__(self) -> None:
         for array in self.internal:
@@ -93,13 +95,19 @@ class MixtureFit:
     @property
     def n_clusters(self) -> int:
         """Number of components."""
-        result: int = self.internal.proportions.shape[1]
+        result: int = self.internal[0].shape[1]
         return result
 
     @property
-    def params(self) -> MixtureParams:
+    def names(self) -> list[str] | None:
+        """Names of the columns, if they had any."""
+        return None if self.columns.names is None else list(self.columns.names)
+
+    @property
+    def params(self) -> Any:
         """Parameters in the units of the data."""
-        params = MixtureParams(*(field[0] for field in self.family.reveal(self.internal)))
+        shown = self.family.reveal(self.internal)
+        params = type(shown)(*(field[0] for field in shown))
         for array in params:
             array.flags.writeable = False
         return params
@@ -143,12 +151,12 @@ class MixtureFit:
     ) -> tuple[Array, NDArray[np.intp]]:
         """Draw n objects; return them and the components they came from."""
         n = check_integer("n", n, at_least=1)
-        return self.family.sample(self.internal, n, np.random.default_rng(random_state))
+        rng = np.random.default_rng(random_state)
+        drawn: tuple[Array, NDArray[np.intp]] = self.family.sample(self.internal, n, rng)
+        return drawn
 
     def _score(self, X: Any) -> tuple[Array, Array]:
-        values = check_data(X).values
-        check_columns(values, self.family.frame.d)
-        return score(self.family, self.internal, values)
+        return score(self.family, self.internal, self.columns.read(X).values)
 
     def __repr__(self) -> str:
         return (
@@ -160,15 +168,9 @@ class MixtureFit:
         return fit_html(repr(self), self.params, self.names)
 
 
-def check_columns(values: Array, d: int) -> None:
-    """Refuse data with another number of columns than the fit saw."""
-    if values.shape[1] != d:
-        raise ValueError(f"`X` must have {d} columns as in the fit, got {values.shape[1]}.")
-
-
-def score(family: Gaussian, params: GaussianParams, X: Array) -> tuple[Array, Array]:
+def score(family: Any, params: Any, X: Array) -> tuple[Array, Array]:
     """Posteriors (n, c) and log densities (n,) under one mixture."""
-    posteriors = np.empty((len(X), params.proportions.shape[1]))
+    posteriors = np.empty((len(X), params[0].shape[1]))
     log_density = np.empty(len(X))
     for rows in row_blocks(len(X), posteriors.shape[1]):
         joint = family.log_joint(family.features(X[rows]), params)
@@ -177,41 +179,33 @@ def score(family: Gaussian, params: GaussianParams, X: Array) -> tuple[Array, Ar
     return posteriors, log_density
 
 
-def nested_in(model: str) -> list[str]:
-    """The model and all its special cases, simplest first."""
-    found = {model}
-    for name in reversed(TABLE):
-        if name in found:
-            found.update(TABLE[name].nested)
-    return [name for name in TABLE if name in found]
-
-
 def as_fit(
-    family: Gaussian, outcome: Outcome, table: Table, weights: Array, status: Status | None = None
+    setting: Setting, outcome: Outcome, table: Table, status: Status | None = None
 ) -> MixtureFit:
     """The public value of an outcome."""
     c, model = outcome.cell
-    params = GaussianParams(*(field[None] for field in outcome.params))
+    family, _, weights, models = setting
+    params = type(outcome.params)(*(field[None] for field in outcome.params))
     posteriors, log_density = score(family, params, table.values)
     certainty = np.log(np.maximum(posteriors.max(axis=1), np.finfo(float).tiny))
     return MixtureFit(
         family=family,
         internal=params,
         model=model,
-        n_parameters=family.n_parameters(model, c),
+        variant=models[model].variant,
+        n_parameters=models[model].n_parameters(family, c),
         loglik=float(weights @ log_density),
         log_certainty=float(weights @ certainty),
         n_objects=float(weights.sum()),
         n_iter=outcome.n_iter,
         status=outcome.status if status is None else status,
-        names=table.names,
+        columns=Columns.of(table),
     )
 
 
-def as_candidate(
-    family: Gaussian, features: Array, weights: Array, start: ArrayLike, cell: Cell
-) -> Candidate:
+def as_candidate(setting: Setting, start: ArrayLike, cell: Cell) -> Candidate:
     """Statistics of a start given as labels (n,) or responsibilities (n, c)."""
+    family, features, weights, _ = setting
     c, n = cell[0], len(features)
     given = np.asarray(start)
     if given.shape == (n,):
@@ -294,7 +288,7 @@ def fit_mixture(
     """
     table = check_data(X, at_least=0)
     c = check_integer("n_clusters", n_clusters, at_least=1)
-    model = check_choice("model", model, model_names(table.values.shape[1]))
+    row = check_model("model", model, table.values.shape[1])
     check_choice("regularization", regularization, REGULARIZATIONS)
     limits: dict[str, Any] = {
         "tol": check_positive("tol", tol),
@@ -302,7 +296,7 @@ def fit_mixture(
     }
     weights = check_weights("sample_weight", sample_weight, len(table.values))
     cell, seed = (c, model), check_seed(random_state)
-    screening = screen(table, [model], [c], weights)
+    screening = screen(table, {model: row}, [c], weights)
     if cell in screening.refused:
         raise ValueError(
             f"`model` {model!r} cannot be fitted: {screening.refused[cell]}. "
@@ -310,35 +304,39 @@ def fit_mixture(
         )
     screening.warn()
 
-    models = nested_in(model) if start is None else [model]
-    family = Gaussian.of(table.values[weights > 0.0], models)
-    features = family.features(table.values)
+    models = taking_part({model: row}) if start is None else {model: row}
+    settings = set_up(models, table, weights)
+    setting = settings[-1]  # the model's own
     if start is not None:
-        first = as_candidate(family, features, weights, start, cell)
+        first = as_candidate(setting, start, cell)
     else:
         n_starts = check_integer("n_starts", n_starts, at_least=1)
         starts = starting_partitions(table.values, weights, [c], n_starts, seed)
-        first = as_candidate(family, features, weights, starts[0][c], cell)
+        first = as_candidate(setting, starts[0][c], cell)
     if regularization == "pooled":
-        family = family.pooled(first.statistics)
+        setting = pooled(setting, first)
     with one_blas_thread():
         if start is not None:
-            outcome = run(family, features, weights, [first], **limits)[0]
+            outcome = run(setting, [first], **limits)[0]
         else:
-            outcome = search(family, features, weights, starts, models, **limits)[cell]
+            outcome = search_all([*settings[:-1], setting], starts, **limits)[cell]
         broken = outcome.status == Status.DEGENERATE or (start is None and bool(outcome.flaw))
         if broken and regularization == "fallback":
-            pooled = family.pooled(first.statistics)
-            outcome = run(pooled, features, weights, [first], **limits)[0]
+            outcome = run(pooled(setting, first), [first], **limits)[0]
     if (broken and regularization == "none") or outcome.status == Status.DEGENERATE:
         raise DegenerateMixtureError(
             f"No mixture of {c} components with model {model!r} can be fitted: {outcome.flaw}. "
             f"Fit fewer clusters or a more constrained model{REMEDIES[regularization]}."
         )
     regularised = regularization == "pooled" or broken
-    fit = as_fit(family, outcome, table, weights, Status.REGULARISED if regularised else None)
+    fit = as_fit(setting, outcome, table, Status.REGULARISED if regularised else None)
     tell(fit, outcome, asked=regularization == "pooled")
     return fit
+
+
+def pooled(setting: Setting, first: Candidate) -> Setting:
+    """The setting with a pseudo-observation in every component."""
+    return setting._replace(family=setting.family.pooled(first.statistics))
 
 
 def check_seed(random_state: int | None) -> int:
@@ -364,8 +362,3 @@ def tell(fit: MixtureFit, outcome: Outcome, *, asked: bool) -> None:
             ConvergenceWarning,
             stacklevel=3,
         )
-
-
-def model_names(d: int) -> Sequence[str]:
-    """Models for d columns."""
-    return [*STRUCTURES, *ONE_DIMENSION] if d == 1 else list(STRUCTURES)

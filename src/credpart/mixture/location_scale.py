@@ -18,7 +18,7 @@ References
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,6 +218,15 @@ class LocationScale:
         distance = self.frame.distance(P, locations)
         fields = proportions, locations, scales, skewness, dof, distance, slant, tau
         return LocationScaleParams(*fields, constant, flatness)
+
+    def embed(self, params: Any) -> LocationScaleParams:
+        """A mixture of a law that is nested in this one; normal tails are those at the cap."""
+        proportions, locations, scales = params[:3]
+        skewness = getattr(params, "skewness", np.zeros_like(locations))
+        dof = getattr(params, "dof", np.full_like(proportions, np.inf))
+        if self.law.bounds is not None:
+            dof = np.clip(dof, *self.law.bounds)
+        return self.complete(proportions, locations, scales, skewness, dof)
 
     def log_prior(self, params: LocationScaleParams) -> Array | float:
         """The penalty on skewness, and the likelihood of the pseudo-observations."""

@@ -1,7 +1,7 @@
 """What to know of the data before a mixture is fitted: which models they can carry."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from credpart._checks import Table, check_spread
 from credpart._errors import DataWarning
-from credpart.mixture.frame import TABLE
+from credpart.mixture.models import Model
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -47,7 +47,7 @@ class Screening(NamedTuple):
 
 
 def screen(
-    table: Table, models: Sequence[str], numbers: Sequence[int], weights: Array
+    table: Table, models: Mapping[str, Model], numbers: Sequence[int], weights: Array
 ) -> Screening:
     """Look at the data before any fit; an error if there are too few rows for any."""
     present = np.flatnonzero(weights > 0.0)
@@ -70,8 +70,10 @@ def screen(
     constant = [j for j in range(d) if np.ptp(X[:, j]) == 0.0]
     dependent = dependent_columns(X) if distinct > d else []
     refused: dict[tuple[int, str], str] = {}
-    for c, model in product(numbers, models):
-        structure = TABLE[model]
+    for c, (model, row) in product(numbers, models.items()):
+        structure = row.shape
+        if structure is None:
+            continue
         spherical = structure.diagonal and structure.rotates
         if constant and not spherical:
             refused[c, model] = f"{_named(table, constant)} constant"

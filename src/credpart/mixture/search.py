@@ -5,6 +5,9 @@ components is padded with absent ones.  After short runs from every start, cells
 they found: each tries where the structures nested in it, and those it is nested in, have got
 with as many clusters, and goes on from there if that is better.  So in the end no nested
 structure is better than its parent, unless the way up from it ends in a refused spike.
+
+Families come one after the other, from the smaller to the larger: a larger one also starts from
+the clusters that those nested in it have found, and from their very answers.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.em import EMResult, Status, em
-from credpart.mixture.frame import NAMES, TABLE
-from credpart.mixture.gaussian import Gaussian, GaussianParams
+from credpart._checks import Table
+from credpart.mixture.ascent import maximise
+from credpart.mixture.em import EMResult, Status, e_step, normalise
+from credpart.mixture.models import Model
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -26,12 +30,32 @@ ROUNDS = 5  # exchanges at the most
 BATCH = 1 << 20  # values of the joint density in a batch of cells
 
 
+class Setting(NamedTuple):
+    """A family on the data, and its models that are fitted."""
+
+    family: Any
+    features: Array
+    weights: Array
+    models: Mapping[str, Model]
+
+
+def set_up(models: Mapping[str, Model], table: Table, weights: Array) -> list[Setting]:
+    """The families of the models, on the data."""
+    settings = []
+    for name in dict.fromkeys(row.family for row in models.values()):
+        rows = {model: row for model, row in models.items() if row.family == name}
+        structures = [row.structure for row in rows.values() if row.structure is not None]
+        family = next(iter(rows.values())).make(table, weights, structures)
+        settings.append(Setting(family, family.features(table.values), weights, rows))
+    return settings
+
+
 class Candidate(NamedTuple):
     """Where a run of a cell starts."""
 
     cell: Cell
     statistics: Array  # (k, p)
-    params: GaussianParams | None = None  # that the statistics come from
+    params: Any = None  # that the statistics come from
     is_first: bool = False  # from the first start
 
 
@@ -40,7 +64,7 @@ class Outcome(NamedTuple):
 
     cell: Cell
     statistics: Array
-    params: GaussianParams
+    params: Any
     loglik: float
     n_iter: int
     status: Status
@@ -68,34 +92,29 @@ def batches(candidates: Sequence[Candidate], n: int) -> Iterator[list[Candidate]
         yield batch
 
 
-def run(
-    family: Gaussian,
-    features: Array,
-    weights: Array,
-    candidates: Sequence[Candidate],
-    **limits: Any,
-) -> list[Outcome]:
+def run(setting: Setting, candidates: Sequence[Candidate], **limits: Any) -> list[Outcome]:
     """EM from every candidate."""
+    family, features, weights, models = setting
     outcomes, n = [], float(weights.sum())
     for batch in batches(candidates, len(features)):
         k = max(candidate.cell[0] for candidate in batch)
         statistics = stack([candidate.statistics for candidate in batch], k)
-        variant = np.array([NAMES.index(candidate.cell[1]) for candidate in batch])
+        variant = np.array([models[candidate.cell[1]].variant for candidate in batch])
         previous = None
         if batch[0].params is not None:
             fields = zip(*(candidate.params for candidate in batch), strict=True)
-            previous = GaussianParams(*(stack(field, k) for field in fields))
-        result = em(family, features, weights[None], statistics, variant, previous, **limits)
+            previous = type(batch[0].params)(*(stack(field, k) for field in fields))
+        result = maximise(family, features, weights[None], statistics, variant, previous, **limits)
         flaws = find_flaws(family, result, n)
         for i, (cell, *_, is_first) in enumerate(batch):
-            params = GaussianParams(*(field[i, : cell[0]] for field in result.params))
+            params = type(result.params)(*(field[i, : cell[0]] for field in result.params))
             end = float(result.loglik[i]), int(result.n_iter[i]), Status(result.status[i])
             reached = result.statistics[i, : cell[0]]
             outcomes.append(Outcome(cell, reached, params, *end, flaws.get(i, ""), is_first))
     return outcomes
 
 
-def find_flaws(family: Gaussian, result: EMResult, n: float) -> dict[int, str]:
+def find_flaws(family: Any, result: EMResult, n: float) -> dict[int, str]:
     """Why some mixtures of a batch are no answer."""
     params = result.params
     flaws = {}
@@ -122,18 +141,78 @@ def _rank(outcome: Outcome) -> tuple[bool, float]:
     return not outcome.flaw, outcome.loglik
 
 
-def search(
-    family: Gaussian,
-    features: Array,
-    weights: Array,
+class Given(NamedTuple):
+    """What smaller families have found, as starts of a larger one."""
+
+    clusters: Sequence[Candidate] = ()  # their posteriors only
+    answers: Sequence[Candidate] = ()  # the same mixtures, in the larger family
+
+
+NOTHING = Given()
+
+
+def search_all(
+    settings: Sequence[Setting],
     starts: Sequence[Mapping[int, Labels]],
-    models: Sequence[str],
+    *,
+    progress: Callable[[str, float], None] | None = None,
+    **limits: Any,
+) -> dict[Cell, Outcome]:
+    """`search` of one family after the other, each with what those before it have found."""
+    found: dict[Cell, Outcome] = {}
+    for i, setting in enumerate(settings):
+
+        def report(stage: str, share: float, done: int = i) -> None:
+            if progress is not None:
+                progress(stage, (done + share) / len(settings))
+
+        given = carry(settings[:i], setting, found)
+        found |= search(setting, starts, given, progress=report, **limits)
+    return found
+
+
+def carry(smaller: Sequence[Setting], setting: Setting, found: Mapping[Cell, Outcome]) -> Given:
+    """What the families before have found of models that are nested in this one's."""
+    clusters, answers = [], []
+    homes = {model: home for home in smaller for model in home.models}
+    for model, row in setting.models.items():
+        for (c, name), old in found.items():
+            if name in row.nested and not old.flaw:
+                resp = responsibilities(homes[name], old)
+                statistics = setting.family.statistics(setting.features, resp)[0]
+                clusters.append(Candidate((c, model), statistics))
+                answers.append(embed(setting, old, model))
+    return Given(clusters, answers)
+
+
+def responsibilities(setting: Setting, outcome: Outcome) -> Array:
+    """Weights times posteriors (1, k, n) of an outcome."""
+    params = type(outcome.params)(*(field[None] for field in outcome.params))
+    joint: Array = setting.family.log_joint(setting.features, params)
+    normalise(joint)
+    joint *= setting.weights
+    return joint
+
+
+def embed(setting: Setting, outcome: Outcome, model: str) -> Candidate:
+    """The outcome of a smaller family as a mixture of this one."""
+    params = setting.family.embed(type(outcome.params)(*(field[None] for field in outcome.params)))
+    statistics = e_step(setting.family, setting.features, setting.weights[None], params)[1]
+    fields = type(params)(*(field[0] for field in params))
+    return Candidate((outcome.cell[0], model), statistics[0], fields)
+
+
+def search(
+    setting: Setting,
+    starts: Sequence[Mapping[int, Labels]],
+    given: Given = NOTHING,
     *,
     tol: float,
     max_iter: int,
     progress: Callable[[str, float], None] | None = None,
 ) -> dict[Cell, Outcome]:
     """The best outcome of every model and number of clusters that the starts have."""
+    family, features, weights, models = setting
     candidates = []
     for rank, start in enumerate(starts):
         for c, labels in start.items():
@@ -143,25 +222,30 @@ def search(
 
     def runs(chosen: Iterable[Outcome | Candidate], limit: int) -> list[Outcome]:
         onwards = [Candidate(new.cell, new.statistics, new.params, new.is_first) for new in chosen]
-        return run(family, features, weights, onwards, tol=tol, max_iter=limit)
+        return run(setting, onwards, tol=tol, max_iter=limit)
 
     def report(done: int) -> None:
         if progress is not None:
             progress("select", done / (ROUNDS + 1))
 
-    short = runs(candidates, SHORT)
+    # A step tells whether another structure's answer is better.  Where a likelihood has saddles
+    # and plateaus, what is better in the end may be worse at first.
+    trial = SHORT if hasattr(family, "decode") else 1
+    short = runs([*candidates, *given.clusters], SHORT)
     report(1)
     found = best(short, tol)
     # The first start goes to its end even where another one is ahead now.
     going = [new for new in short if new.is_first and not new.flaw and new is not found[new.cell]]
     for i in range(ROUNDS):
-        tried = best(runs(exchanges(found.values()), 1), tol)
+        # where skewness is 0 a likelihood has a saddle: other ways come first
+        answers = given.answers if i else ()
+        tried = best(runs([*exchanges(models, found.values()), *answers], trial), tol)
         better = {cell: new for cell, new in tried.items() if improves(new, found[cell], tol)}
         unfinished = {
             cell: old for cell, old in found.items() if old.status == Status.NOT_CONVERGED
         }
         going += {**unfinished, **better}.values()
-        if not going:
+        if not going and (i or not given.answers):
             break
         # What has not converged counts by where it ends only: it may be on its way to a spike.
         ended = [old for old in found.values() if old.status != Status.NOT_CONVERGED]
@@ -172,18 +256,18 @@ def search(
     return found
 
 
-def exchanges(outcomes: Iterable[Outcome]) -> Iterator[Candidate]:
+def exchanges(models: Mapping[str, Model], outcomes: Iterable[Outcome]) -> Iterator[Candidate]:
     """What each cell can try of the other models' fits with as many clusters."""
     outcomes = list(outcomes)
     for giver in outcomes:
         for taker in outcomes if not giver.flaw else ():
-            if giver.cell[0] == taker.cell[0] and related(giver.cell[1], taker.cell[1]):
+            if giver.cell[0] == taker.cell[0] and related(models, giver.cell[1], taker.cell[1]):
                 yield Candidate(taker.cell, giver.statistics, giver.params)
 
 
-def related(one: str, other: str) -> bool:
-    """One is directly nested in the other."""
-    return one in TABLE[other].nested or other in TABLE[one].nested
+def related(models: Mapping[str, Model], one: str, other: str) -> bool:
+    """One is nested in the other."""
+    return one in models[other].nested or other in models[one].nested
 
 
 def improves(new: Outcome, old: Outcome, tol: float) -> bool:

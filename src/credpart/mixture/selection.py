@@ -18,7 +18,6 @@ from credpart._checks import (
 )
 from credpart._errors import DegenerateMixtureError
 from credpart._threads import one_blas_thread
-from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES
 from credpart.mixture.describe import selection_html
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS
 from credpart.mixture.fit import (
@@ -28,12 +27,10 @@ from credpart.mixture.fit import (
     Progress,
     as_fit,
     check_seed,
-    model_names,
-    nested_in,
 )
-from credpart.mixture.gaussian import Gaussian
+from credpart.mixture.models import check_models, taking_part
 from credpart.mixture.screen import screen
-from credpart.mixture.search import Cell, search
+from credpart.mixture.search import Cell, search_all, set_up
 from credpart.mixture.start import starting_partitions
 
 if TYPE_CHECKING:
@@ -165,7 +162,7 @@ def select_mixture(
     table = check_data(X, at_least=0)
     d = table.values.shape[1]
     numbers = check_cluster_numbers(n_clusters, auto=AUTO)
-    names = check_models(models, d)
+    rows = check_models("models", models, d)
     check_choice("criterion", criterion, CRITERIA)
     weights = check_weights("sample_weight", sample_weight, len(table.values))
     n_starts = check_integer("n_starts", n_starts, at_least=1)
@@ -175,9 +172,9 @@ def select_mixture(
         "progress": progress,
     }
     seed = check_seed(random_state)
-    screening = screen(table, names, numbers, weights)
+    screening = screen(table, rows, numbers, weights)
     refused = screening.refused
-    cells = [cell for cell in product(numbers, names) if cell not in refused]
+    cells = [cell for cell in product(numbers, rows) if cell not in refused]
     if not cells:
         raise ValueError(
             f"None of the models can be fitted: {next(iter(refused.values()))}. "
@@ -185,33 +182,20 @@ def select_mixture(
         )
     screening.warn()
 
-    fitted = [name for name in names if name in {model for _, model in cells}]
-    family = Gaussian.of(table.values[weights > 0.0], fitted)
+    # models in between take part, so that no nested one is better
+    fitted = {name: row for name, row in rows.items() if name in {model for _, model in cells}}
     with one_blas_thread():
+        settings = set_up(taking_part(fitted), table, weights)
         starts = starting_partitions(table.values, weights, numbers, n_starts, seed)
-        features = family.features(table.values)
-        # structures in between take part, so that no nested one is better
-        closure = {nested: None for name in fitted for nested in nested_in(name)}
-        found = search(family, features, weights, starts, list(closure), **limits)
+        found = search_all(settings, starts, **limits)
     missing = refused | {cell: found[cell].flaw for cell in cells if found[cell].flaw}
+    homes = {model: setting for setting in settings for model in setting.models}
     fits = {
-        cell: as_fit(family, found[cell], table, weights) for cell in cells if cell not in missing
+        cell: as_fit(homes[cell[1]], found[cell], table) for cell in cells if cell not in missing
     }
     if not fits:
         raise DegenerateMixtureError(
             f"No model could be fitted; for example {cells[0]}: {missing[cells[0]]}. "
             "Fit fewer clusters, or a more constrained model."
         )
-    return Selection(fits, missing, criterion, tuple(numbers), tuple(names))
-
-
-def check_models(models: object, d: int) -> list[str]:
-    """Distinct names of models, in the order of the table."""
-    if isinstance(models, str) and models == "auto":
-        return list(ONE_DIMENSION if d == 1 else STRUCTURES)
-    if isinstance(models, str) or not isinstance(models, Iterable):
-        return [check_choice("models", models, ["auto", *model_names(d)])]
-    names = [check_choice("models", name, model_names(d)) for name in models]
-    if not names:
-        raise ValueError("`models` must name at least one model, got none.")
-    return list(dict.fromkeys(names))
+    return Selection(fits, missing, criterion, tuple(numbers), tuple(rows))

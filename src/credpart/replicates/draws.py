@@ -5,13 +5,14 @@ one is a new sample from the fit.  Each has a random stream of its own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from credpart._checks import Array
+from credpart._columns import sortable
 from credpart.mixture.fit import MixtureFit
 
 
@@ -23,15 +24,28 @@ class Objects(NamedTuple):
 
 
 class Draws(NamedTuple):
+    """Objects (n, d), or (b, n, d) if every replicate has its own, and weights (b, n)."""
+
+    X: Array
+    weights: Array
+
+    def seen_by(self, family: Any) -> "Data":
+        """The draws as a family reads them."""
+        if self.X.ndim == 2:
+            return Data(family.features(self.X), self.weights)
+        return Data(np.array([family.features(sample) for sample in self.X]), self.weights)
+
+
+class Data(NamedTuple):
     """Features (n, p), or (b, n, p) if every replicate has its own, and weights (b, n)."""
 
     features: Array
     weights: Array
 
-    def take(self, rows: NDArray[np.intp]) -> "Draws":
+    def take(self, rows: NDArray[np.intp]) -> "Data":
         """What some replicates are refitted to."""
         shared = self.features.ndim == 2
-        return Draws(self.features if shared else self.features[rows], self.weights[rows])
+        return Data(self.features if shared else self.features[rows], self.weights[rows])
 
 
 def distinct(X: Array, weights: Array) -> Objects:
@@ -41,10 +55,11 @@ def distinct(X: Array, weights: Array) -> Objects:
     or has a weight.
     """
     present = weights > 0.0
-    rows, back = np.unique(X[present], axis=0, return_inverse=True)
-    totals = np.zeros(len(rows))
+    kept = X[present]
+    _, first, back = np.unique(sortable(kept), axis=0, return_index=True, return_inverse=True)
+    totals = np.zeros(len(first))
     np.add.at(totals, back.ravel(), weights[present])
-    return Objects(rows, totals)
+    return Objects(kept[first], totals)
 
 
 def nonparametric(objects: Objects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
@@ -52,23 +67,22 @@ def nonparametric(objects: Objects, fit: MixtureFit, streams: Sequence[Generator
     total = objects.weights.sum()
     size = round(total)
     counts = [rng.multinomial(size, objects.weights / total) for rng in streams]
-    return Draws(fit.family.features(objects.X), np.array(counts, dtype=float) * (total / size))
+    return Draws(objects.X, np.array(counts, dtype=float) * (total / size))
 
 
 def bayesian(objects: Objects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
     """Dirichlet weights: the smooth counterpart of counts."""
     draws = np.array([rng.standard_gamma(objects.weights) for rng in streams])
     scale = objects.weights.sum() / draws.sum(axis=1, keepdims=True)
-    return Draws(fit.family.features(objects.X), draws * scale)
+    return Draws(objects.X, draws * scale)
 
 
 def parametric(objects: Objects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
     """New objects from the fit, as many as the old ones weigh."""
     total = objects.weights.sum()
     size = round(total)
-    samples = (fit.family.sample(fit.internal, size, rng)[0] for rng in streams)
-    features = np.array([fit.family.features(sample) for sample in samples])
-    return Draws(features, np.full((len(streams), size), total / size))
+    samples = [fit.family.sample(fit.internal, size, rng)[0] for rng in streams]
+    return Draws(np.array(samples), np.full((len(streams), size), total / size))
 
 
 class Resampling(NamedTuple):

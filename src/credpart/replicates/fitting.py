@@ -7,6 +7,7 @@ data threads would only wait for each other.
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
 from credpart._checks import (
+    Array,
     check_choice,
-    check_data,
     check_integer,
     check_positive,
     check_weights,
@@ -25,11 +26,9 @@ from credpart._errors import DegeneracyWarning
 from credpart._random import seed_sequence
 from credpart._threads import one_blas_thread
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status
-from credpart.mixture.fit import CRITERIA, REGULARIZATIONS, MixtureFit, Progress, check_columns
-from credpart.mixture.frame import NAMES
-from credpart.mixture.gaussian import GaussianParams
+from credpart.mixture.fit import CRITERIA, REGULARIZATIONS, MixtureFit, Progress
 from credpart.replicates.draws import RESAMPLING, distinct
-from credpart.replicates.race import Plan, Refits, contenders, refit
+from credpart.replicates.race import Part, Plan, Refits, contenders, refit
 from credpart.replicates.value import Replicates
 
 CHUNK_VALUES = 1 << 21  # posteriors of the replicates that are refitted together
@@ -103,11 +102,13 @@ def bootstrap(
     >>> replicates.posteriors(iris).shape
     (20, 150, 3)
     """
-    table = check_data(X)
+    fits = _check_fits(fit)
+    table = fits[0].columns.read(X)
     weights = check_weights("sample_weight", sample_weight, len(table.values))
+    _check_total(weights, fits[0].n_clusters)
     plan = Plan(
         distinct(table.values, weights),
-        _check_fits(fit, table.values, float(weights.sum())),
+        fits,
         check_choice("resampling", resampling, RESAMPLING),
         check_choice("criterion", criterion, CRITERIA),
         check_choice("regularization", regularization, REGULARIZATIONS),
@@ -127,7 +128,7 @@ def bootstrap(
         plan = contenders(plan, refits)
     done = sum(len(some.status) for some in refits)
     refits += _refit_all(plan, seeds[done:], n_jobs, lambda more: report(done + more))
-    replicates = _joined(plan, refits)
+    replicates = _joined(replace(plan, fits=fits), refits)
     _tell(replicates, is_asked=plan.regularization == "pooled")
     return replicates
 
@@ -142,23 +143,23 @@ def chunk_size(n: int, width: int) -> int:
     return 1 << (most.bit_length() - 1)
 
 
-def _check_fits(
-    fit: MixtureFit | Sequence[MixtureFit], values: Any, total: float
-) -> tuple[MixtureFit, ...]:
+def _check_fits(fit: MixtureFit | Sequence[MixtureFit]) -> tuple[MixtureFit, ...]:
     fits = (fit,) if isinstance(fit, MixtureFit) else tuple(fit)
-    if len({(id(one.family), one.n_clusters) for one in fits}) != 1:
+    if len({(one.columns, one.n_objects, one.n_clusters) for one in fits}) != 1:
         raise ValueError(
-            "`fit` must hold fits of one selection with the same number of clusters, "
+            "`fit` must hold fits of the same data with the same number of clusters, "
             f"got {list(fits)!r}."
         )
-    check_columns(values, fits[0].family.frame.d)
-    c = fits[0].n_clusters
-    if total <= c:
-        raise ValueError(
-            f"`sample_weight` must sum to more than the {c} clusters, got a sum of {total:g}. "
-            "A weight says how often an object was seen: multiply the weights by a constant."
-        )
     return fits
+
+
+def _check_total(weights: Array, c: int) -> None:
+    if weights.sum() <= c:
+        raise ValueError(
+            f"`sample_weight` must sum to more than the {c} clusters, got a sum of "
+            f"{weights.sum():g}. A weight says how often an object was seen: multiply the weights "
+            "by a constant."
+        )
 
 
 def _refit_all(
@@ -181,15 +182,31 @@ def _refit_all(
 
 
 def _joined(plan: Plan, refits: Sequence[Refits]) -> Replicates:
-    fields = zip(*(some.params for some in refits), strict=True)
+    """All chunks as one value; ``plan`` has all fits that were given."""
+    place = np.concatenate([some.place for some in refits])
+    firsts = np.cumsum([0, *(len(some.place) for some in refits)])
+    families, parts = [], []
+    for team in plan.teams():
+        mine = [
+            Part(first + part.rows, part.params)
+            for first, some in zip(firsts, refits, strict=False)
+            for part in some.parts
+            if len(part.rows) and some.place[part.rows[0]] in team.places
+        ]
+        if mine:
+            fields = zip(*(part.params for part in mine), strict=True)
+            params = type(mine[0].params)(*map(np.concatenate, fields))
+            families.append(team.family)
+            parts.append(Part(np.concatenate([part.rows for part in mine]), params))
     return Replicates(
-        plan.family,
-        GaussianParams(*map(np.concatenate, fields)),
-        np.array(NAMES)[np.concatenate([some.code for some in refits])],
+        tuple(families),
+        tuple(parts),
+        np.array([fit.model for fit in plan.fits])[place],
         np.concatenate([some.loglik for some in refits]),
         np.concatenate([some.n_iter for some in refits]),
         np.concatenate([some.status for some in refits]),
         plan.resampling,
+        plan.fits[0].columns,
     )
 
 

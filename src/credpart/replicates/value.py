@@ -7,11 +7,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from credpart._checks import Array, check_data
+from credpart._checks import Array
+from credpart._columns import Columns
 from credpart._threads import one_blas_thread
 from credpart.mixture.em import Status, normalise, take
-from credpart.mixture.fit import check_columns
-from credpart.mixture.gaussian import Gaussian, GaussianParams
+from credpart.replicates.race import Part
 
 BLOCK_ROWS = 512  # objects scored together
 BLOCK_REPLICATES = 64
@@ -40,16 +40,18 @@ class Replicates:
     Replicates(20 nonparametric: 20 ok)
     """
 
-    family: Gaussian
-    params: GaussianParams  # of all replicates, in the family's units
+    families: tuple[Any, ...]
+    parts: tuple[Part, ...]  # one a family: which replicates it has, in its own units
     models: NDArray[np.str_]
     loglik: Array
     n_iter: NDArray[np.intp]
     status: NDArray[np.intp]
     resampling: str
+    columns: Columns  # how data are read
 
     def __post_init__(self) -> None:
-        for array in (*self.params, self.models, self.loglik, self.n_iter, self.status):
+        fields = [field for part in self.parts for field in (part.rows, *part.params)]
+        for array in (*fields, self.models, self.loglik, self.n_iter, self.status):
             array.flags.writeable = False
 
     def __len__(self) -> int:
@@ -62,7 +64,19 @@ class Replicates:
     @property
     def n_clusters(self) -> int:
         """Number of clusters."""
-        return int(self.params.proportions.shape[1])
+        return int(self.parts[0].params[0].shape[1])
+
+    @property
+    def family(self) -> Any:
+        """The family of all replicates; an error if they have several."""
+        self._check_one_family()
+        return self.families[0]
+
+    @property
+    def params(self) -> Any:
+        """Parameters of all replicates, in the family's units; an error if it has several."""
+        self._check_one_family()
+        return self.parts[0].params
 
     def counts(self) -> dict[str, int]:
         """Number of replicates by status."""
@@ -80,24 +94,33 @@ class Replicates:
         The result is a view of an array that has the replicates side by side, which
         `pairwise_intervals` reads as it is.
         """
-        values = check_data(X).values
-        check_columns(values, self.family.frame.d)
-        features = self.family.features(values)
+        values = self.columns.read(X).values
         out = np.empty((len(values), self.n_clusters, len(self)))
-        starts = range(0, len(self), BLOCK_REPLICATES)
         with one_blas_thread():
-            Parallel(n_jobs=n_jobs, require="sharedmem")(
-                delayed(_fill)(self, features, slice(start, start + BLOCK_REPLICATES), out)
-                for start in starts
-            )
+            for family, part in zip(self.families, self.parts, strict=True):
+                features = family.features(values)
+                starts = range(0, len(part.rows), BLOCK_REPLICATES)
+                Parallel(n_jobs=n_jobs, require="sharedmem")(
+                    delayed(_fill)(family, part, features, start, out) for start in starts
+                )
         return out.transpose(2, 0, 1)
 
+    def _check_one_family(self) -> None:
+        if len(self.families) > 1:
+            raise ValueError(
+                f"The replicates have {len(self.families)} families with parameters of their own. "
+                "Read `families` and `parts`."
+            )
 
-def _fill(replicates: Replicates, features: Array, some: slice, out: Array) -> None:
+
+def _fill(family: Any, part: Part, features: Array, start: int, out: Array) -> None:
     """Write the posteriors of some replicates into ``out`` (n, c, B)."""
-    params = take(replicates.params, some)
+    some = slice(start, start + BLOCK_REPLICATES)
+    params, where = take(part.params, some), part.rows[some]
+    together = where[-1] - where[0] == len(where) - 1  # a slice is written faster
+    replicates = slice(where[0], where[-1] + 1) if together else where
     for start in range(0, len(features), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
-        joint = replicates.family.log_joint(features[rows], params)
+        joint = family.log_joint(features[rows], params)
         normalise(joint)
-        out[rows, :, some] = joint.transpose(2, 1, 0)
+        out[rows, :, replicates] = joint.transpose(2, 1, 0)

@@ -1,0 +1,236 @@
+"""Columns of categories: read by choice, in the same way at every later use.
+
+A category is a code 0, 1, ... in the order of the column's levels, a missing cell NaN.  Numbers
+stay numbers: nothing is turned into a category, or a category into a number, unless the model
+asks for it.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from credpart._checks import Array, Table, check_cells, check_data, check_names, check_shape
+
+Levels = tuple[Hashable, ...] | None  # None: the column holds numbers
+
+
+class Column(NamedTuple):
+    """A column as it came."""
+
+    label: str  # how a message names it
+    cells: NDArray[Any]  # objects; a missing cell is None
+    is_number: bool  # by its type, or by its values where it has none
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """How a fit reads its data, and data that come later."""
+
+    n_columns: int
+    names: tuple[str, ...] | None = None
+    levels: tuple[Levels, ...] | None = None  # None: numbers only
+
+    @classmethod
+    def of(cls, table: Table) -> "Columns":
+        """The columns of data that were read."""
+        names = None if table.names is None else tuple(table.names)
+        return cls(table.values.shape[1], names, table.levels)
+
+    def read(self, X: Any) -> Table:
+        """Check data that come after the fit; data that were read are taken as they are."""
+        if isinstance(X, Table) and X.levels == self.levels:
+            table = X
+        elif self.levels is None:
+            table = check_data(X)
+        else:
+            table = _coded(X, 1, self._known)
+        if table.values.shape[1] != self.n_columns:
+            raise ValueError(
+                f"`X` must have {self.n_columns} columns as in the fit, "
+                f"got {table.values.shape[1]}."
+            )
+        return table
+
+    def _known(self, j: int, column: Column) -> Levels:
+        """The levels that the fit saw."""
+        levels = self.levels[j] if self.levels is not None and j < self.n_columns else None
+        if levels is not None:
+            _refuse_unseen(column, levels)
+        return levels
+
+
+def read_categories(X: Any, at_least: int = 0) -> Table:
+    """Read every column as categories."""
+    return X if isinstance(X, Table) else _coded(X, at_least, _levels)
+
+
+def read_mixed(X: Any, at_least: int = 0) -> Table:
+    """Read columns of numbers as numbers, all others as categories."""
+
+    def choose(j: int, column: Column) -> Levels:
+        return None if column.is_number else _levels(j, column)
+
+    return X if isinstance(X, Table) else _coded(X, at_least, choose)
+
+
+def kinds(X: Any) -> list[bool]:
+    """Whether each column of a frame holds numbers by its type; other data have no types."""
+    if not hasattr(X, "columns") or not hasattr(X, "shape"):
+        return []
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return []
+    return [_is_number(column) for column in frame.iter_columns()]
+
+
+def as_numbers(table: Table) -> Array:
+    """What starting partitions see: indicators of levels; a missing cell is a column's mean."""
+    if table.levels is None:
+        return table.values
+    blocks = []
+    for values, levels in zip(table.values.T, table.levels, strict=True):
+        wide = values[:, None] if levels is None else 1.0 * (values[:, None] == range(len(levels)))
+        seen = ~np.isnan(values)
+        blocks.append(np.where(seen[:, None], wide, wide[seen].mean(axis=0)))
+    return np.ascontiguousarray(np.hstack(blocks))
+
+
+def _coded(X: Any, at_least: int, choose: Callable[[int, Column], Levels]) -> Table:
+    """Codes and numbers side by side; ``choose`` gives a column's levels."""
+    columns, names = _columns(X)
+    n = len(columns[0].cells) if columns else 0
+    levels = tuple(choose(j, column) for j, column in enumerate(columns))
+    values = np.empty((n, len(columns)))
+    for j, (column, known) in enumerate(zip(columns, levels, strict=True)):
+        values[:, j] = _codes(column, known) if known is not None else _floats(column)
+    table = Table(values, names, getattr(X, "index", None) if names else None, levels)
+    check_shape("X", values.shape, at_least)
+    seen = ~np.isnan(values)
+    empty = np.flatnonzero(~seen.any(axis=0))
+    if len(empty):
+        raise ValueError(
+            f"`X` must have a value in every column, got only missing cells in "
+            f"{table.label(int(empty[0]))}. Leave the column out."
+        )
+    empty = np.flatnonzero(~seen.any(axis=1))
+    if len(empty):
+        raise ValueError(
+            f"`X` must have a value in every row, got only missing cells in row {empty[0]} "
+            f"({len(empty)} such row(s)). Drop them: they say nothing."
+        )
+    check_cells("X", table, may_miss=True)
+    return table
+
+
+def _columns(X: Any) -> tuple[list[Column], list[str] | None]:
+    """The columns of a frame or of an array."""
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        names = check_names("X", X)
+        frame = nw.from_native(X, eager_only=True)
+        pairs = zip(names, frame.iter_columns(), strict=True)
+        return [
+            Column(f"column {name!r}", _objects(column.to_list()), _is_number(column))
+            for name, column in pairs
+        ], names
+    try:
+        raw = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
+    except ValueError:
+        raise ValueError("`X` must be a 2-D array, got rows of unequal lengths.") from None
+    if raw.ndim != 2:
+        raise ValueError(f"`X` must be 2-D, got shape {raw.shape}.")
+    found = []
+    for j, values in enumerate(raw.T):
+        cells = _objects(values.tolist())
+        numbers = all(c is None or _is_real(c) for c in cells)
+        found.append(Column(f"column {j}", cells, numbers))
+    return found, None
+
+
+def _is_number(column: Any) -> bool:
+    """A column of a frame that holds numbers by its type; objects count by their values."""
+    if column.dtype == nw.Object:
+        return any(_is_real(cell) for cell in column.to_list())
+    return column.dtype not in (nw.Boolean, nw.String, nw.Categorical, nw.Enum)
+
+
+def _is_real(cell: Any) -> bool:
+    return isinstance(cell, Real) and not isinstance(cell, bool | np.bool_)
+
+
+def _objects(cells: Sequence[Any]) -> NDArray[Any]:
+    """Cells as objects, each missing one as None."""
+    out = np.empty(len(cells), dtype=object)
+    for i, cell in enumerate(cells):
+        missing = cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell != cell
+        out[i] = None if missing else cell
+    return out
+
+
+def _levels(j: int, column: Column) -> Levels:
+    """The levels of a column, sorted; an error if they describe nothing."""
+    seen = [
+        _category(column, row, cell) for row, cell in enumerate(column.cells) if cell is not None
+    ]
+    levels = tuple(sorted(set(seen), key=lambda level: (str(type(level)), level)))
+    if len(levels) == 1:
+        raise ValueError(
+            f"`X` must have at least two levels in a column of categories, got {levels[0]!r} only "
+            f"in {column.label}. Leave the column out."
+        )
+    if len(levels) == len(seen) > 2:
+        raise ValueError(
+            f"`X` must have levels that repeat in a column of categories, got {len(levels)} "
+            f"different values in {column.label}. Leave the column out if it names the objects."
+        )
+    return levels or None
+
+
+def _category(column: Column, row: int, cell: Any) -> Hashable:
+    """A cell as a level: text, True and False, or a whole number."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, Real | np.bool_) and float(cell).is_integer():
+        return int(float(cell))
+    raise ValueError(
+        f"`X` must hold categories (text, booleans or whole numbers), got {cell!r} in "
+        f"{column.label}, row {row}. Leave the column out, or cut it into classes first."
+    )
+
+
+def _refuse_unseen(column: Column, levels: tuple[Hashable, ...]) -> None:
+    for row, cell in enumerate(column.cells):
+        if cell is not None and _category(column, row, cell) not in levels:
+            shown = ", ".join(map(repr, levels[:10])) + (", ..." if len(levels) > 10 else "")
+            raise ValueError(
+                f"`X` must have levels that the fit has seen ({shown}), got {cell!r} in "
+                f"{column.label}, row {row}. Make the cell missing, or fit again with such objects."
+            )
+
+
+def _codes(column: Column, levels: tuple[Hashable, ...]) -> Array:
+    places = {level: float(code) for code, level in enumerate(levels)}
+    cells = enumerate(column.cells)
+    return np.array(
+        [np.nan if cell is None else places[_category(column, row, cell)] for row, cell in cells]
+    )
+
+
+def _floats(column: Column) -> Array:
+    """Numbers; anything else is refused."""
+    for row, cell in enumerate(column.cells):
+        if cell is not None and not isinstance(cell, Real):
+            raise ValueError(
+                f"`X` must hold numbers or categories, got {cell!r} among the numbers of "
+                f"{column.label}, row {row}. Correct the cell, or leave the column out."
+            )
+    return np.array([np.nan if cell is None else float(cell) for cell in column.cells])
+
+
+def sortable(values: Array) -> Array:
+    """The values with missing cells as a number that no data have: equal rows are equal."""
+    return np.where(np.isnan(values), -1e300, values)
