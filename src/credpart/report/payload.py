@@ -44,6 +44,8 @@ def store(replicates: Any, X: Array, order: NDArray[np.intp], level: float) -> S
 
 def _products(replicates: Any, X: Array) -> Stored | None:
     """Parameters and features whose product is the log joint density, if the family has them."""
+    if len(replicates.families) > 1:
+        return None
     natural = getattr(replicates.params, "natural", None)
     if natural is None:
         return None
