@@ -60,6 +60,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"credpart {release}"
 html_show_sourcelink = False
 html_theme_options = {
+    "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "footer_start": [],

@@ -20,7 +20,8 @@ DOCS = ROOT / "docs"
 PAGES = sorted(
     page for page in DOCS.rglob("*.md") if not {"_build", "gallery", "generated"} & set(page.parts)
 )
-PUBLIC = ("credpart", "credpart.plot", "credpart.datasets", "credpart.metrics")
+PUBLIC = ["credpart"]
+PUBLIC += [f"credpart.{name}" for name in ("datasets", "diagnostics", "metrics", "plot", "report")]
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
