@@ -7,12 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credpart import ECM, CalibratedClustering, EvidentialPartition, diagnose
+from credpart import ECM, CalibratedClustering, EvidentialPartition, diagnose, fit_mixture
 from credpart.datasets import load_iris, make_mixture1
 from credpart.diagnostics import Diagnosis, Finding, findings, henze_zirkler
 from credpart.diagnostics.diagnosis import _evidence
 from credpart.diagnostics.normality import holm, normality_by_cluster
 from credpart.mixture.em import Status
+
+pingouin = pytest.importorskip("pingouin")
 
 GOOD = make_mixture1(150, random_state=0).X
 SKEW_T = pd.read_csv(Path(__file__).parents[1] / "reference/skew_t_sample.csv")[["x1", "x2"]]
@@ -71,6 +73,31 @@ def test_henze_zirkler_rejects_all_clusters_of_the_skew_t_example_under_a_gmm(sk
     assert found.grade == "poor"
     assert found.verdict.startswith("Do not trust the level of these intervals: clusters {1}, {2}")
     assert "Transform skewed columns" in found.verdict
+
+
+def draw_skew_t(n, rng):
+    """The mixture of [D20]; its weights are those of EMMIXskew, as the printed ones sum to 1.2."""
+    k = rng.choice(3, size=n, p=[0.3, 0.3, 0.4])
+    location = np.array([[3, -4], [3.5, 4], [2, 2]])[k]
+    skewness = np.array([[3, 3], [1, 5], [-3, 1]])[k]
+    dof = np.array([3, 5, 5])[k]
+    scale = np.linalg.cholesky(np.array([[[1, -0.1], [-0.1, 1]], np.eye(2), np.eye(2)]))[k]
+    w = rng.chisquare(dof) / dof
+    normal = (scale @ rng.standard_normal((n, 2, 1)))[:, :, 0]
+    z = np.abs(rng.standard_normal((n, 1)))
+    return location + (skewness * z + normal) / np.sqrt(w)[:, None]
+
+
+@pytest.mark.parametrize("seed", [2, 11, 12])
+def test_other_draws_of_the_skew_t_example(seed):
+    X = draw_skew_t(300, np.random.default_rng(seed))
+    posteriors = fit_mixture(X, 3, "EVV", tol=1e-6).posteriors(X)
+    found = normality_by_cluster(X, posteriors, np.ones(300), ["1", "2", "3"])
+    assert (found["adjusted"] < 0.001).all()
+    for k in range(3):
+        members = X[posteriors.argmax(axis=1) == k]
+        expected = pingouin.multivariate_normality(members)
+        assert henze_zirkler(members).p_value == pytest.approx(expected.pval, abs=1e-6)
 
 
 def test_text_json_and_html_tell_the_same(skewed):
