@@ -65,7 +65,7 @@ def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: boo
     if not quiet:
         from credpart.cli.screen import show_fit
 
-        show_fit(outcome, summary, folder)
+        show_fit(summary, folder)
 
 
 def read(source: str, table: Mapping[str, Any]) -> Objects:

@@ -4,32 +4,38 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from credpart.cli.fitting import Outcome
+from credpart.cli.folder import FILES
+from credpart.mixture import Selection
 
-GRADES = {"good": "green", "caution": "yellow", "poor": "red"}
+GRADES = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
+MOST_SETS = 8  # sets that are named; a screen has no room for more
 
 
-def show_fit(outcome: Outcome, summary: Mapping[str, Any], folder: Path) -> None:
-    """One screen: how sure the clusters are, and where the files are."""
-    console = Console()
-    n, c = summary["n"], summary["n_clusters"]
+def show_fit(summary: Mapping[str, Any], folder: Path) -> None:
+    """One screen: how sure the clusters are, whether to trust it, and where the files are."""
+    console = Console(highlight=False)
+    n, c, B = summary["n"], summary["n_clusters"], sum(summary["replicates"].values())
     console.print(
-        f"\n[bold]{escape(Path(summary['source']).name)}[/]: {n} objects in {c} "
-        f"cluster{'s' * (c != 1)}, model {summary['model']}"
+        f"\n[bold]{escape(Path(summary['source']).name)}[/]: {n} objects, {c} "
+        f"cluster{'s' * (c != 1)}, model {summary['model']}, "
+        f"{100 * summary['level']:.4g} % intervals from {B} replicates"
     )
     if summary["n_fitted"] < n:
         console.print(f"{summary['n_fitted']} rows were fitted, the others scored against them.")
     console.print(_sets(summary))
     if "adjusted_rand" in summary:
-        console.print(_confusion(summary["confusion"]))
-        console.print(f"Adjusted Rand index with the known classes: {summary['adjusted_rand']:.3f}")
-    if summary["diagnosis"]:
-        _trust(console, summary["diagnosis"])
-    console.print(f"\nFiles are in [bold]{escape(str(folder))}[/].")
+        console.print(f"\nKnown classes: adjusted Rand index {summary['adjusted_rand']:.3f}")
+        counts = pd.DataFrame.from_dict(summary["confusion"], orient="index")
+        if counts.shape[1] <= MOST_SETS:
+            console.print(cells(counts, "class"))
+    _trust(console, summary["diagnosis"])
+    others = ", ".join(name for name in FILES if name != "report.html")
+    console.print(f"\nIn [bold]{escape(str(folder))}[/]: report.html to open, {others}")
 
 
 def _sets(summary: Mapping[str, Any]) -> Table:
@@ -37,24 +43,54 @@ def _sets(summary: Mapping[str, Any]) -> Table:
     groups: dict[str, dict[str, int]] = {"certain": {}, "ambiguous": {}}
     for name, count in summary["sets"].items():
         groups["ambiguous" if "," in name else "certain"][name] = count
-    table = Table("", "objects", "share", "in", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, show_header=False)
     for group, sets in groups.items():
-        total = sum(sets.values())
-        held = ", ".join(f"{name} {count}" for name, count in sets.items())
-        table.add_row(group, str(total), f"{total / summary['n']:.1%}", held)
+        total, share = sum(sets.values()), sum(sets.values()) / summary["n"]
+        table.add_row(group, f"{total}", f"{share:.1%}", _listed(sets))
+    for column in table.columns[1:3]:
+        column.justify = "right"
     return table
 
 
-def _confusion(counts: Mapping[str, Mapping[str, int]]) -> Table:
-    columns = list(next(iter(counts.values())))
-    table = Table("class", *columns, box=None, pad_edge=False)
-    for name, row in counts.items():
-        table.add_row(escape(name), *(str(row[column]) for column in columns))
-    return table
+def _listed(sets: Mapping[str, int]) -> str:
+    largest = sorted(sets.items(), key=lambda item: -item[1])[:MOST_SETS]
+    text = "  ".join(f"{name} {count}" for name, count in largest)
+    more = len(sets) - len(largest)
+    return f"{text}  and {more} more" if more else text
 
 
 def _trust(console: Console, diagnosis: Mapping[str, Any]) -> None:
-    colour = GRADES[diagnosis["grade"]]
-    console.print(f"\n[{colour}]{escape(diagnosis['verdict'])}[/]")
+    """The verdict, and what else speaks against the fit."""
+    grade = diagnosis["grade"]
+    console.print(f"\n[{GRADES[grade]}]{grade.upper()}[/]  {escape(diagnosis['verdict'])}")
     for finding in diagnosis["findings"]:
-        console.print(f"- {escape(finding['text'])} {escape(finding['advice'] or '')}")
+        if finding["severity"] != "ok" and finding["text"] not in diagnosis["verdict"]:
+            text = f"{finding['topic']}: {finding['text']}. {finding['advice'] or ''}"
+            console.print(f"- {escape(text)}")
+
+
+def cells(frame: pd.DataFrame, corner: str) -> Table:
+    """A table of counts or figures."""
+    table = Table(corner, box=None, pad_edge=False)
+    for column in frame:
+        table.add_column(escape(str(column)), justify="right")
+    for name, row in frame.iterrows():
+        table.add_row(escape(str(name)), *(f"{value:.4g}" for value in row))
+    return table
+
+
+def selection_table(selection: Selection) -> Table:
+    """The criterion: a row a model, a column a number of clusters; the best is bold."""
+    best, frame = selection.best, selection.table.T
+    title = f"{selection.criterion.upper()}, larger is better"
+    table = Table("", title=title, box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for c in frame:
+        table.add_column(str(c), justify="right", no_wrap=True)
+    for model, row in frame.iterrows():
+        texts = ["-" if pd.isna(value) else f"{value:.1f}" for value in row]
+        if model == best.model:
+            place = list(frame).index(best.n_clusters)
+            texts[place] = f"[bold green]{texts[place]}[/]"
+        table.add_row(str(model), *texts)
+    table.caption = f"a column a number of clusters; best: {best.model}, {best.n_clusters}"
+    return table

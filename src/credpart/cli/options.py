@@ -1,0 +1,212 @@
+"""The options that commands share: their help, and how their texts are read."""
+
+import csv
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def number(text: str) -> Any:
+    """An int, a float, or the text as it is, which the library then refuses."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def listed(text: str) -> Any:
+    """Names with commas between them; a name that has one stands in double quotes."""
+    return next(csv.reader([text], skipinitialspace=True), [])
+
+
+def names(text: str) -> Any:
+    """One name, or several with commas between them."""
+    several = listed(text)
+    return several[0] if len(several) == 1 else several
+
+
+def clusters(text: str) -> Any:
+    """A number, a range such as 2-6, several with commas, or the text as it is."""
+    first, dash, last = text.partition("-")
+    if dash and first.isdigit() and last.isdigit():
+        return list(range(int(first), int(last) + 1))
+    return [number(part) for part in text.split(",")] if "," in text else number(text)
+
+
+def numbers(text: str) -> Any:
+    """Numbers with commas between them."""
+    return tuple(number(part) for part in text.split(","))
+
+
+MODEL, DATA, RUN = "Model", "Data", "Run"
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE",
+        help="A .csv, .tsv, .parquet or .fcs file, or a bundled data set (see `datasets`).",
+        show_default=False,
+    ),
+]
+Columns = Annotated[
+    Any,
+    typer.Option(
+        parser=listed, metavar="A,B", help="Columns to cluster (default: all)", rich_help_panel=DATA
+    ),
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Column of the objects' names", rich_help_panel=DATA),
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Column of known classes: left out, and compared with",
+        rich_help_panel=DATA,
+    ),
+]
+TransformName = Annotated[
+    str,
+    typer.Option(
+        "--transform", metavar="NAME", help="none, asinh or logicle", rich_help_panel=DATA
+    ),
+]
+Cofactor = Annotated[
+    Any, typer.Option(parser=number, metavar="X", help="Of asinh(x / X)", rich_help_panel=DATA)
+]
+Logicle = Annotated[
+    Any,
+    typer.Option(
+        parser=numbers, metavar="T,M,W,A", help="Of the logicle scale", rich_help_panel=DATA
+    ),
+]
+Clusters = Annotated[
+    Any,
+    typer.Option(
+        parser=clusters, metavar="C", help="3, 2-6, or auto: 1 to 9", rich_help_panel=MODEL
+    ),
+]
+Model = Annotated[
+    Any,
+    typer.Option(
+        parser=names,
+        metavar="NAME",
+        help="VVV, or several: VVV,EEE, or auto: 14 structures",
+        rich_help_panel=MODEL,
+    ),
+]
+Criterion = Annotated[
+    str, typer.Option(metavar="NAME", help="bic, icl or aic", rich_help_panel=MODEL)
+]
+Selection = Annotated[
+    str,
+    typer.Option(
+        metavar="WHEN",
+        help="Choose the model in each replicate, or once",
+        rich_help_panel=MODEL,
+    ),
+]
+Replicates = Annotated[
+    Any,
+    typer.Option(
+        parser=number, metavar="B", help="Number of bootstrap samples", rich_help_panel=MODEL
+    ),
+]
+Resampling = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", help="nonparametric, bayesian or parametric", rich_help_panel=MODEL
+    ),
+]
+Level = Annotated[
+    Any,
+    typer.Option(
+        parser=number, metavar="P", help="Confidence level of the intervals", rich_help_panel=MODEL
+    ),
+]
+FocalSets = Annotated[
+    str,
+    typer.Option(
+        metavar="KIND",
+        help="singletons, pairs, overlapping or full",
+        rich_help_panel=MODEL,
+    ),
+]
+Omega = Annotated[
+    bool,
+    typer.Option("--omega", help="The set of all clusters may carry mass", rich_help_panel=MODEL),
+]
+Overlap = Annotated[
+    Any,
+    typer.Option(
+        parser=number,
+        metavar="K",
+        help="Neighbours of a cluster that `overlapping` takes",
+        rich_help_panel=MODEL,
+    ),
+]
+FitRows = Annotated[
+    Any,
+    typer.Option(
+        parser=number,
+        metavar="N",
+        help="Fit N random rows, and score the others against them: for large data",
+        rich_help_panel=RUN,
+    ),
+]
+Seed = Annotated[Any, typer.Option(parser=number, metavar="N", help="Seed", rich_help_panel=RUN)]
+Jobs = Annotated[
+    Any,
+    typer.Option(parser=number, metavar="N", help="Jobs; they change no byte", rich_help_panel=RUN),
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Folder to make (default: credpart-SOURCE)",
+        rich_help_panel=RUN,
+    ),
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace what credpart made before", rich_help_panel=RUN)
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only", rich_help_panel=RUN)]
+File = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="File to write", rich_help_panel=RUN),
+]
+Fitted = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="A folder that `fit` made, or its model.npz", show_default=False
+    ),
+]
+Methods = Annotated[
+    Any,
+    typer.Option(
+        parser=listed,
+        metavar="A,B",
+        help="Of calibrated, ecm, recm and evclus",
+        rich_help_panel=MODEL,
+    ),
+]
+Kind = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="partition, memberships, selection, approximation, classification, uncertainty, "
+        "density, relational or matrix",
+        rich_help_panel=RUN,
+    ),
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="FILE", help="File to write (KIND.png if not given)", rich_help_panel=RUN
+    ),
+]

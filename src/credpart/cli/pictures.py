@@ -1,0 +1,52 @@
+"""``credpart plot``: a table of pictures of a fitted model."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure
+
+from credpart import plot
+from credpart._checks import check_choice
+from credpart.cli.folder import check_file, new_file
+from credpart.cli.stored import Stored, stored_model
+
+KINDS: Mapping[str, Callable[[Stored, Any], Any]] = {  # (model and notes, features or None)
+    "partition": lambda s, features: plot.partition(
+        s.model.partition_, s.X, features=features, classes=s.classes
+    ),
+    "memberships": lambda s, features: plot.memberships(s.model.partition_),
+    "selection": lambda s, features: plot.selection(s.model.selection_),
+    "approximation": lambda s, features: plot.approximation(s.model.partition_, s.model.intervals_),
+    "classification": lambda s, features: plot.classification(
+        s.model.mixture_, s.X, features=features, classes=s.classes
+    ),
+    "uncertainty": lambda s, features: plot.uncertainty(s.model.mixture_, s.X, features=features),
+    "density": lambda s, features: plot.density(s.model.mixture_, s.X, features=features),
+    "relational": lambda s, features: plot.relational(s.model.partition_),
+    "matrix": lambda s, features: plot.scatter_matrix(
+        plot.partition, s.model.partition_, s.X, features=features
+    ),
+}
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def write_picture(
+    model: Path, kind: str, columns: Sequence[str] | None, out: Path | None, *, force: bool
+) -> None:
+    """Draw a picture of a fitted model into a file."""
+    draw = KINDS[check_choice("kind", kind, KINDS)]
+    path = out or Path(f"{kind}.png")
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(f"`out` must end in {', '.join(FORMATS)}, got {str(path)!r}.")
+    check_file(path, force=force)
+    stored = stored_model(model)
+    mpl.use("agg")
+    # the same picture is the same bytes
+    with mpl.rc_context({"svg.hashsalt": "credpart"}), new_file(path) as partial:
+        axes = draw(stored, columns)
+        figure: Figure = pd.Series(axes.ravel() if hasattr(axes, "ravel") else [axes])[0].figure
+        kept = {".png": {"Software": None}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+        figure.savefig(partial, dpi=150, bbox_inches="tight", metadata=kept[path.suffix.lower()])
