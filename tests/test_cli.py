@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credpart import CalibratedClustering, load_model
+from credpart import CalibratedClustering, load_model, select_mixture
 from credpart.cli import main
 from credpart.cli.folder import FILES
-from credpart.datasets import load_iris
+from credpart.cli.pictures import KINDS
+from credpart.datasets import DATASETS, load_iris
+from credpart.tables import read_objects
 
 QUICK = ("--model", "VVI", "--clusters", "3", "--replicates", "20", "--seed", "1")
 
@@ -74,3 +76,63 @@ def test_help_imports_nothing_heavy():
     )
     assert done.returncode == 0, done.stderr
     assert "fit" in done.stdout
+
+
+def test_predict_gives_new_objects_their_masses(fitted, tmp_path, capsys):
+    iris = load_iris().X[::10].assign(name=[f"flower {i}" for i in range(15)], species="?")
+    iris.to_csv(tmp_path / "new.csv", index=False)
+    out = tmp_path / "masses.csv"
+    arguments = ("predict", fitted, tmp_path / "new.csv", "--id-column", "name", "--out", out)
+    assert run(*arguments) == 0
+    table = pd.read_csv(out, index_col="id")
+    masses = load_model(fitted / "model.npz").predict_masses(load_iris().X[::10])
+    assert table.filter(regex=r"^m\{").to_numpy().tobytes() == masses.tobytes()
+    assert table.index[14] == "flower 14"
+    assert run(*arguments) == 2
+    assert "--out must be a new file" in capsys.readouterr().err
+    assert run("predict", fitted / "model.npz", tmp_path / "new.csv", "-q") == 0
+    assert capsys.readouterr().out.startswith("id,label,set_label,m{1}")
+
+
+def test_select_shows_and_writes_the_table(tmp_path, capsys):
+    out = tmp_path / "bic.csv"
+    arguments = ("--clusters", "1-3", "--model", "EII,VVI", "--out", out)
+    assert run("select", "iris", *arguments) == 0
+    assert "best: VVI, 3" in capsys.readouterr().out
+    wanted = select_mixture(load_iris().X, [1, 2, 3], ["EII", "VVI"]).table
+    pd.testing.assert_frame_equal(pd.read_csv(out, index_col="n_clusters"), wanted)
+
+
+def test_compare_puts_methods_side_by_side(tmp_path, capsys):
+    out = tmp_path / "methods.csv"
+    arguments = ("--clusters", "2", "--methods", "ecm,evclus", "--out", out)
+    assert run("compare", "butterfly", *arguments) == 0
+    assert "nonspecificity" in capsys.readouterr().out
+    assert list(pd.read_csv(out)["method"]) == ["ecm", "evclus"]
+
+
+def test_plot_draws_every_kind(fitted, tmp_path):
+    for kind in KINDS:
+        out = tmp_path / f"{kind}.svg"
+        assert run("plot", fitted, "--kind", kind, "--out", out) == 0
+        assert out.stat().st_size > 5000
+    assert len(list(tmp_path.iterdir())) == len(KINDS)
+
+
+def test_report_is_made_again(fitted, tmp_path):
+    page = (fitted / "report.html").read_text()
+    (fitted / "report.html").unlink()
+    assert run("report", fitted) == 0
+    assert len((fitted / "report.html").read_text()) == len(page)
+    assert run("report", fitted, "--out", tmp_path / "page.html") == 0
+    assert run("report", fitted, "--out", tmp_path / "page.html") == 2
+
+
+def test_datasets_are_listed_and_printed(capsys, tmp_path):
+    assert run("datasets") == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in DATASETS)
+    assert run("datasets", "iris", "--out", tmp_path / "iris.csv") == 0
+    objects = read_objects(tmp_path / "iris.csv", id_column="id", label_column="class")
+    pd.testing.assert_frame_equal(objects.X, load_iris().X)
+    np.testing.assert_array_equal(objects.classes, load_iris().y)

@@ -17,6 +17,8 @@ OPTIONS = {"n_replicates": 20, "random_state": 0}
 MODELS = {
     "one structure": CalibratedClustering(3, model="VVI", **OPTIONS).fit(IRIS),
     "several": CalibratedClustering([2, 3], model=["EII", "VVI", "VVV"], **OPTIONS).fit(IRIS),
+    "families side by side": CalibratedClustering(2, model=["EEE", "t"], **OPTIONS).fit(IRIS),
+    "skew": CalibratedClustering(2, model="skew-t-EEE", **OPTIONS).fit(IRIS),
     "an array": CalibratedClustering(2, model="EEE", resampling="bayesian", **OPTIONS).fit(
         IRIS.to_numpy()
     ),

@@ -39,10 +39,12 @@ CLASSES: Mapping[str, str] = {  # dataclasses, named tuples and enumerations, an
     "LatentClassParams": "credpart.mixture.latent_class",
     "Mixed": "credpart.mixture.mixed",
     "MixedParams": "credpart.mixture.mixed",
+    "Columns": "credpart._columns",
     "Status": "credpart.mixture.em",
     "MixtureFit": "credpart.mixture.fit",
     "Selection": "credpart.mixture.selection",
     "Replicates": "credpart.replicates.value",
+    "Part": "credpart.replicates.race",
     "PairwiseIntervals": "credpart.intervals",
     "EvidentialPartition": "credpart.partition",
 }

@@ -257,7 +257,7 @@ def _read_fcs(path: Path) -> Loaded:
 
 def _distinct(path: Path, names: list[str]) -> pd.Index:
     """Names of columns; pandas alone would rename those that occur twice."""
-    index = pd.Index(names, dtype=object)
+    index = pd.Index(names)
     twice = index[index.duplicated()]
     if len(twice):
         raise ValueError(
