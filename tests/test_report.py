@@ -92,7 +92,7 @@ def test_posteriors_are_rounded_or_left_out_where_there_are_many(
     X = load_iris().X
     model = CalibratedClustering(3, model="EEE", n_replicates=100, random_state=0).fit(X)
     order = np.arange(150)[::-1]
-    stored = payload._posteriors(model.replicates_, X.to_numpy(), order, 0.9)
+    stored = payload._posteriors(model.replicates_, X.to_numpy(), order, 0.9, 10**7)
     assert (len(stored.objects), stored.replicates, stored.of) == (kept, replicates, 100)
     assert stored.objects[-1] == 149
     values = stored.arrays["posteriors"] * (stored.resolution or 1.0)
@@ -112,8 +112,7 @@ def test_objects_are_left_out_when_the_replicates_do_not_compress(monkeypatch):
             return np.random.default_rng(0).dirichlet([1, 1], (40, len(X)))
 
     monkeypatch.setattr(payload, "EXACT_VALUES", 0)
-    monkeypatch.setattr(payload, "MOST_BYTES", 3000)
-    stored = payload.store(Noise(), np.zeros((100, 1)), np.arange(100), 0.9)
+    stored = payload.store(Noise(), np.zeros((100, 1)), np.arange(100), 0.9, room=3000)
     assert len(stored.objects) < 100
     np.testing.assert_array_equal(stored.objects, np.arange(len(stored.objects)))
     assert stored.replicates >= 20

@@ -183,19 +183,19 @@ def _data(model: Any, objects: Objects) -> tuple[dict[str, NDArray[Any]], dict[s
     partition, X = model.partition_, objects.X
     doubt = 1.0 - partition.belief().max(axis=1)
     order = np.argsort(-doubt, kind="stable")
-    stored = payload.store(model.replicates_, X, order, model.intervals_.level)
     arrays = {
         "X": payload.table_values(X),
         "masses": payload.table_values(partition.masses),
         "fit": payload.table_values(model.mixture_.posteriors(X)),
-        "kept": stored.objects.astype("<u4"),
         "labels": partition.labels.astype("<u2"),
         "sets": partition.set_labels.astype("<u2"),
         "order": order.astype("<u4"),
-        **stored.arrays,
     }
     if objects.codes is not None:
         arrays["classes"] = objects.codes.astype("<u2")
+    room = payload.room_beside(arrays)
+    stored = payload.store(model.replicates_, X, order, model.intervals_.level, room)
+    arrays |= {"kept": stored.objects.astype("<u4"), **stored.arrays}
     c = partition.n_clusters
     about = {
         "ids": objects.ids,

@@ -21,7 +21,8 @@ ALIGNMENT = 8  # bytes: a typed array of the browser starts at a multiple of its
 EXACT_VALUES = 1 << 20  # posteriors stored as floats; more are rounded to 16 bits
 MOST_VALUES = 14_000_000  # posteriors stored at all
 FEWEST_REPLICATES = 100  # objects are left out rather than keep fewer
-MOST_BYTES = 5_000_000  # of what is stored of the replicates
+MOST_BYTES = 6_600_000  # of all arrays: as text a third more, so the page stays below 10 MB
+LEAST_ROOM = 1_000_000  # for the replicates
 WHOLE = 65535  # what a probability of 1 is rounded to
 BLOCK_VALUES = 1 << 23  # posteriors computed together
 DOUBLES = 200_000  # values of a table that keeps all digits
@@ -37,12 +38,20 @@ class Stored(NamedTuple):
     resolution: float  # 0: not rounded
 
 
-def store(replicates: Any, X: Array, order: NDArray[np.intp], level: float) -> Stored:
+def store(
+    replicates: Any, X: Array, order: NDArray[np.intp], level: float, room: int = MOST_BYTES
+) -> Stored:
     """Store the replicates; ``order`` says which objects come first if some are left out."""
-    return _products(replicates, X) or _posteriors(replicates, X, order, level)
+    return _products(replicates, X, room) or _posteriors(replicates, X, order, level, room)
 
 
-def _products(replicates: Any, X: Array) -> Stored | None:
+def room_beside(arrays: Mapping[str, NDArray[Any]]) -> int:
+    """Bytes that other arrays leave for the replicates."""
+    used = sum(len(_deflate(np.ascontiguousarray(array))) for array in arrays.values())
+    return max(LEAST_ROOM, MOST_BYTES - used)
+
+
+def _products(replicates: Any, X: Array, room: int) -> Stored | None:
     """Parameters and features whose product is the log joint density, if the family has them."""
     if len(replicates.families) > 1:
         return None
@@ -50,13 +59,15 @@ def _products(replicates: Any, X: Array) -> Stored | None:
     if natural is None:
         return None
     features = replicates.family.features(X)
-    if natural.nbytes + features.nbytes > MOST_BYTES:
+    if natural.nbytes + features.nbytes > room:
         return None
     B = len(replicates)
     return Stored({"natural": natural, "features": features}, np.arange(len(X)), B, B, 0.0)
 
 
-def _posteriors(replicates: Any, X: Array, order: NDArray[np.intp], level: float) -> Stored:
+def _posteriors(
+    replicates: Any, X: Array, order: NDArray[np.intp], level: float, room: int
+) -> Stored:
     """Posteriors (m, c, R) of m objects in R replicates."""
     n, B, c = len(X), len(replicates), replicates.n_clusters
     fewest = min(B, max(FEWEST_REPLICATES, int(np.ceil(2.0 / (1.0 - level)))))
@@ -64,7 +75,7 @@ def _posteriors(replicates: Any, X: Array, order: NDArray[np.intp], level: float
     objects = np.sort(order[: max(2, MOST_VALUES // (R * c))])
     exact = len(objects) * c * R <= EXACT_VALUES
     values = _computed(replicates, X[objects], R, exact)
-    while _is_large(values):  # half the replicates, or else half the objects
+    while _is_large(values, room):  # half the replicates, or else half the objects
         if fewest <= R // 2:
             R //= 2
             values = np.ascontiguousarray(values[:, :, _spaced(values.shape[2], R)])
@@ -75,8 +86,8 @@ def _posteriors(replicates: Any, X: Array, order: NDArray[np.intp], level: float
     return Stored({"posteriors": values}, objects, R, B, 0.0 if exact else 1.0 / WHOLE)
 
 
-def _is_large(values: NDArray[Any]) -> bool:
-    return values.nbytes > MOST_BYTES and len(_deflate(values)) > MOST_BYTES
+def _is_large(values: NDArray[Any], room: int) -> bool:
+    return values.nbytes > room and len(_deflate(values)) > room
 
 
 def _computed(replicates: Any, X: Array, R: int, exact: bool) -> NDArray[Any]:

@@ -1,8 +1,9 @@
 // The picture of the objects: any two axes, pointing, choosing, zooming.
 
-const scatter = { canvas: null, base: null, at: null, cursor: null, box: null, drag: null, stamps: new Map(), legend: "" };
+const scatter = { canvas: null, base: null, at: null, cursor: null, box: null, drag: null, stamps: new Map(), legend: "", awaited: null };
 const MARGIN = { left: 58, right: 12, top: 10, bottom: 42 };
 const REACH = 14; // pixels around the pointer
+const RINGED = 2.5; // smaller symbols have no ring
 
 const axisOf = (id) => scatter.axes[Number(document.getElementById(id).value)];
 
@@ -75,9 +76,15 @@ function sheet(canvas, f) {
   return pen;
 }
 
+// Several changes before the next frame are drawn once.
 function drawScatter() {
+  scatter.awaited ??= requestAnimationFrame(drawNow);
+}
+
+function drawNow() {
   const f = frame();
-  if (!f.width || !scatter.box) return;
+  scatter.awaited = null;
+  if (!f.width) return;
   const pen = sheet(scatter.base, f);
   pen.fillStyle = paper();
   pen.fillRect(0, 0, f.width, f.height);
@@ -171,7 +178,7 @@ function ready(symbol, colour, ringed) {
     pen.scale(sharp, sharp);
     pen.translate(size / 2, size / 2);
     stamp(pen, symbol, shown(colour), r);
-    if (ringed && r >= 2.5) ring(pen, r + 1.8);
+    if (ringed && r >= RINGED) ring(pen, r + 1.8);
     scatter.stamps.set(name, image);
   }
   return scatter.stamps.get(name);
@@ -179,12 +186,13 @@ function ready(symbol, colour, ringed) {
 
 function drawObjects(pen, f) {
   const look = LOOKS[document.getElementById("colour").value], images = new Map();
-  const size = Math.ceil(2 * (radius() + 4)), { x, y } = scatter.at;
+  const size = Math.ceil(2 * (radius() + 4)), { x, y } = scatter.at, full = data.n > 4000 ? 0.7 : 0.9;
+  pen.globalAlpha = full;
   for (let k = data.n - 1; k >= 0; k--) { // the most ambiguous on top
     const i = data.order[k];
     const px = across(x[i], f), py = down(y[i], f);
     if (!(px > -size && px < f.width + size && py > -size && py < f.height + size)) continue;
-    pen.globalAlpha = data.shown && !data.shown[i] ? 0.12 : data.n > 4000 ? 0.7 : 0.9;
+    if (data.shown) pen.globalAlpha = data.shown[i] ? full : 0.12;
     const key = look.key(i);
     if (!images.has(key)) images.set(key, ready(...look.of(i)));
     pen.drawImage(images.get(key), px - size / 2, py - size / 2, size, size);
@@ -258,7 +266,8 @@ function drawLegend() {
   if (kind !== "ambiguity") {
     names.slice(0, MOST_KEYS).forEach((name, k) => add(symbolOf(k), colours[k], `${kind === "class" ? "class" : "cluster"} ${name}`));
     if (names.length > MOST_KEYS) keys.push(element("span", {}, `and ${names.length - MOST_KEYS} more`));
-    add("o", "#767676", "between clusters", true);
+    const ringed = radius() >= RINGED;
+    add("o", "#767676", ringed ? "between clusters" : "between clusters: mixed colours", ringed);
   }
   legend.replaceChildren(...keys);
   document.querySelectorAll("[data-cluster]").forEach((place) => {

@@ -2,7 +2,7 @@
 
 function redraw() {
   document.getElementById("theme-name").textContent = isDark() ? "Light" : "Dark";
-  drawScatter();
+  data.printing ? drawNow() : drawScatter();
   showChosen();
 }
 
@@ -26,5 +26,5 @@ unpack().then(() => {
   startTable();
   startTheme();
   redraw();
-  document.documentElement.dataset.ready = "yes";
+  requestAnimationFrame(() => { document.documentElement.dataset.ready = "yes"; });
 });
