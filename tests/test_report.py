@@ -103,7 +103,7 @@ def test_posteriors_are_rounded_or_left_out_where_there_are_many(
 
 def test_objects_are_left_out_when_the_replicates_do_not_compress(monkeypatch):
     class Noise:
-        n_clusters, params = 2, ()
+        n_clusters, params, families = 2, (), (None,)
 
         def __len__(self):
             return 40
