@@ -31,10 +31,10 @@ from credpart import (
 )
 from credpart.datasets import load_iris, make_mixture2
 from credpart.plot._canvas import MOST_MARKERS
+from credpart.plot._laws import components, densities, moments
 from credpart.plot._palette import colours, set_styles
 from credpart.plot._scene import hull
 from credpart.plot.curves import spread
-from credpart.plot.densities import normal_densities
 from credpart.plot.pairs import condensed_row
 
 IRIS = load_iris()
@@ -174,7 +174,7 @@ def test_uncertain_objects_are_large(fitted):
 def test_density_is_that_of_the_projected_mixture(fitted):
     fit = fitted[0]
     means, covariances = fit.params.means, fit.params.covariances
-    ours = normal_densities(SAMPLE.X, means, covariances)
+    ours = densities(components(fit), SAMPLE.X)
     for k in range(3):
         law = multivariate_normal(means[k], covariances[k])
         np.testing.assert_allclose(ours[:, k], law.pdf(SAMPLE.X))
@@ -183,6 +183,36 @@ def test_density_is_that_of_the_projected_mixture(fitted):
     shares = [np.mean(np.exp(fit.log_density(SAMPLE.X)) >= level) for level in contours.levels]
     np.testing.assert_allclose(shares, [0.9, 0.75, 0.5, 0.25, 0.1], atol=1.5 / 60)
     assert legend(ax)[0] == "90 % of objects"
+
+
+@pytest.mark.parametrize("model", ["VVV", "t", "skew-normal", "skew-t"])
+def test_densities_of_every_family_are_those_of_the_fit_and_of_its_projection(model):
+    X = IRIS.X[50:].to_numpy()[:, :2]
+    fit = fit_mixture(X, 2, model)
+    parts = components(fit)
+    ours = densities(parts, X) @ parts.proportions
+    np.testing.assert_allclose(ours, np.exp(fit.log_density(X)), rtol=1e-7)
+    # Along a direction, the density is what is left when the other one is integrated out.
+    axes = np.array([[0.8], [0.6]])
+    across = np.array([-0.6, 0.8])
+    steps = np.linspace(-30.0, 30.0, 20_001)
+    place = X.mean(axis=0)
+    line = np.exp(fit.log_density(place + steps[:, None] * across))
+    along = parts.along(place, axes)
+    ours = densities(along, np.zeros((1, 1))) @ along.proportions
+    assert ours[0] == pytest.approx(np.trapezoid(line, steps), rel=1e-3)
+
+
+@pytest.mark.parametrize("model", ["t", "skew-t"])
+def test_fits_of_other_families_are_drawn(model):
+    X = IRIS.X[50:]
+    fit = fit_mixture(X[["petal_length", "petal_width"]], 2, model)
+    X = X[["petal_length", "petal_width"]]
+    means, _ = moments(fit, X.to_numpy(), fit.posteriors(X))
+    np.testing.assert_allclose(means, (fit.posteriors(X).T @ X) / fit.posteriors(X).sum(0)[:, None])
+    ax = plot.classification(fit, X)
+    np.testing.assert_allclose(ax.lines[-1].get_xydata(), means)
+    assert plot.density(fit, X).get_xlabel() == "petal_length"
 
 
 def test_density_of_one_feature_is_a_curve():

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credpart._checks import Array, Table, check_data
-from credpart.mixture.fit import MixtureFit
 
 
 class Plane(NamedTuple):
@@ -20,11 +19,6 @@ class Plane(NamedTuple):
     def project(self, X: Array) -> Array:
         """Return the places (n, 2) of objects."""
         return (X - self.center) @ self.axes
-
-    def mixture(self, fit: MixtureFit) -> tuple[Array, Array, Array]:
-        """Return proportions (c,), means (c, 2) and covariances (c, 2, 2) in the plane."""
-        proportions, means, covariances = fit.params
-        return proportions, self.project(means), self.axes.T @ covariances @ self.axes
 
 
 def check_view(X: Any, n: int | None = None) -> Table:

@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from credpart._checks import Array, check_data
 from credpart.mixture.fit import MixtureFit
 from credpart.plot._canvas import beside, draw_objects, new_axes
+from credpart.plot._laws import components, densities
 from credpart.plot._palette import COLOURS
 from credpart.plot._plane import check_view, feature_names, plane
 from credpart.plot._scene import Features
@@ -47,9 +48,8 @@ def _curve(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
     places = np.linspace(*_range(values), 4 * GRID)
     ax.hist(values, bins="auto", density=True, color="#DDDDDD", label="objects")
     ax.plot(places, np.exp(fit.log_density(places[:, None])), color="black", label="mixture")
-    proportions, means, covariances = fit.params
-    parts = normal_densities(places[:, None], means, covariances) * proportions
-    for k, part in enumerate(parts.T):
+    parts = components(fit)
+    for k, part in enumerate((densities(parts, places[:, None]) * parts.proportions).T):
         label = "components" if k == 0 else None
         ax.plot(places, part, "--", color=COLOURS[0], linewidth=1.0, label=label)
     ax.set(xlabel=feature_names(table)[0], ylabel="density")
@@ -61,11 +61,12 @@ def _contours(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
     table = check_view(X)
     view = plane(table, features)
     points = view.project(table.values)
-    proportions, means, covariances = view.mixture(fit)
+    parts = components(fit).along(view.center, view.axes)
     x, y = (np.linspace(*_range(side), GRID) for side in points.T)
     places = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    heights = normal_densities(places, means, covariances) @ proportions
-    at_objects = normal_densities(points, means, covariances) @ proportions
+    heights, at_objects = (
+        densities(parts, where) @ parts.proportions for where in (places, points)
+    )
     levels = {float(np.quantile(at_objects, 1.0 - share)): share for share in SHARES}
     grey = np.full((len(points), 3), 0.75)
     draw_objects(ax, points, grey, np.zeros(len(points), dtype=np.intp))
@@ -78,17 +79,6 @@ def _contours(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
     beside(ax, keys, "within the contour:")
     ax.set(xlabel=view.labels[0], ylabel=view.labels[1])
     return ax
-
-
-def normal_densities(places: Array, means: Array, covariances: Array) -> Array:
-    """Return the densities (m, c) of c normal laws at places (m, d)."""
-    d = places.shape[1]
-    factors = np.linalg.cholesky(covariances)
-    residuals = places[:, None, :] - means
-    white = np.linalg.solve(factors, residuals[..., None])[..., 0]
-    log_det = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
-    log_density = -0.5 * (white**2).sum(axis=2) - log_det - 0.5 * d * np.log(2.0 * np.pi)
-    return np.asarray(np.exp(log_density))
 
 
 def _range(values: Array) -> tuple[float, float]:

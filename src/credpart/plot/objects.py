@@ -17,6 +17,7 @@ from credpart.focal import check_cluster_names
 from credpart.mixture.fit import MixtureFit
 from credpart.partition import EvidentialPartition
 from credpart.plot._canvas import marker_area, marker_key
+from credpart.plot._laws import moments
 from credpart.plot._palette import GREY
 from credpart.plot._scene import Features, Scene, ellipse, hull
 
@@ -108,7 +109,8 @@ def classification(
     X, features, classes, ax
         As in `partition`.
     radius : float
-        Mahalanobis distance of the ellipses from their centres; 1 as in mclust.
+        Mahalanobis distance of the ellipses from their centres; 1 as in mclust.  Centres and
+        covariances are those of normal components, else those of the objects by posteriors.
 
     Examples
     --------
@@ -120,10 +122,13 @@ def classification(
     'principal component 1 (73 %)'
     """
     radius = check_positive("radius", radius)
-    labels = fit.predict(X)
+    values, posteriors = check_data(X).values, fit.posteriors(X)
+    labels = posteriors.argmax(axis=1)
     scene = Scene.of(X, labels, fit.n_clusters, features=features, classes=classes, ax=ax)
     scene.draw(depth=BEHIND if scene.named else 1.0)
-    _, means, covariances = scene.view.mixture(fit)
+    means, covariances = moments(fit, values, posteriors)
+    axes = scene.view.axes
+    means, covariances = scene.view.project(means), axes.T @ covariances @ axes
     for mean, covariance, colour in zip(means, covariances, scene.palette, strict=True):
         scene.ax.add_patch(ellipse(mean, covariance, radius, colour))
     if scene.named:  # a name would hide the centre that it stands on
