@@ -9,6 +9,7 @@ import pandas as pd
 
 from benchmarks.paper.bench import PRINTED, Section
 
+VERDICTS = ("agrees", "closer to nominal", "within noise", "differs")
 NOISE = 2.5  # standard errors of a difference that chance explains
 
 

@@ -111,7 +111,11 @@ def _evclus(iris: Any, seed: int) -> Any:
 def _add_evclus(section: Section, bench: Bench, iris: Any) -> None:
     cases = [{"seed": seed} for seed in range(bench.size(1, 20))]
     results = bench.map("iris evclus", evclus_draw, cases)
-    section.text("**k-EVCLUS**, standardised data, k = 50; the pairs that it looks at are drawn.")
+    section.text(
+        "**k-EVCLUS**, standardised data, k = 50; the pairs that it looks at are drawn. The "
+        "reference code draws them in another way: [comparison.md](comparison.md) has what that "
+        "and other settings change."
+    )
     count_table(section, "table 8", [r["confusion"] for r in results], TOLERANCE)
 
 

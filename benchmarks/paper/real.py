@@ -83,7 +83,7 @@ def one_draw(
 
 def draws(bench: Bench, dataset: str, model: str, objects: list[int]) -> dict[str, list[Result]]:
     """Several draws of the replicates, by arm."""
-    seeds = range(bench.size(1, 20))
+    seeds = range(bench.size(1, 10))
     replicates = bench.size(40, 1000)
     cases = [
         {
