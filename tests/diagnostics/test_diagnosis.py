@@ -1,7 +1,6 @@
 import json
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -72,7 +71,7 @@ def test_henze_zirkler_rejects_all_clusters_of_the_skew_t_example_under_a_gmm(sk
     assert (found.normality["adjusted"] < 0.05).all()
     assert found.grade == "poor"
     assert found.verdict.startswith("Do not trust the level of these intervals: clusters {1}, {2}")
-    assert "Transform skewed columns" in found.verdict
+    assert "Try another family, such as model=['VVV', 't', 'skew-t']" in found.verdict
 
 
 def draw_skew_t(n, rng):
@@ -175,19 +174,12 @@ def test_normality(evidence, adjusted, expected):
     assert severity(findings.normality, evidence, normality=table(*adjusted)) == expected
 
 
-def test_a_family_that_is_not_normal_is_not_tested(good):
-    class OtherFamily:
-        """Offers nothing about normality."""
-
-    parts = {name: getattr(good, name) for name in ("selection_", "replicates_", "partition_")}
-    parts |= {"intervals_": good.intervals_, "objective_": good.objective_, "_fit_X": GOOD}
-    fields = ("status", "n_parameters", "n_clusters", "posteriors")
-    mixture = {name: getattr(good.mixture_, name) for name in fields}
-    other = SimpleNamespace(family=OtherFamily(), model="other", **mixture)
-    found = diagnose(SimpleNamespace(mixture_=other, selection="each", **parts))
+def test_families_that_are_not_normal_are_not_tested():
+    found = diagnose(fitted(SKEW_T[::3], 2, "t", n_replicates=40))
     assert found.normality is None
-    assert found.findings[0].text == "model other does not say that clusters are normal: not tested"
     assert found.findings[0].severity == "ok"
+    assert found.findings[0].text == "model t does not say that clusters are normal: not tested"
+    assert found.models == {"t": 40}
 
 
 class Replicates:

@@ -106,8 +106,8 @@ def normality(seen: Evidence) -> Finding:
         "miss their level"
     )
     advice = (
-        "Transform skewed columns (log, asinh), look for outliers, try more clusters, or a family "
-        "with heavy tails or skewness."
+        "Try another family, such as model=['VVV', 't', 'skew-t']; transform skewed columns (log, "
+        "asinh); look for outliers; or try more clusters."
     )
     return Finding(topic, "problem" if lowest < REFUTED else "caution", text, advice)
 
