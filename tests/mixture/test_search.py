@@ -14,6 +14,7 @@ from credpart.mixture.search import (
     Candidate,
     batches,
     best,
+    distinct,
     exchanges,
     find_flaws,
     improves,
@@ -173,7 +174,7 @@ def test_unflawed_outcome_is_better_than_any_flawed_one(outcomes):
 
 
 def test_models_exchange_with_their_neighbours(outcomes):
-    made = list(exchanges(MODELS, outcomes.values()))
+    made = list(exchanges(MODELS, outcomes, outcomes))
     pairs = {(candidate.cell[0], candidate.cell[1]) for candidate in made}
     assert pairs == {(c, name) for c in (1, 2, 4) for name in STRUCTURES}
     # both ways between a structure and those directly nested in it, for each number of clusters
@@ -183,8 +184,16 @@ def test_models_exchange_with_their_neighbours(outcomes):
     assert not related(MODELS, "VVV", "EII")
     # a refused cell takes, and does not give
     refused = outcomes[2, "EII"]._replace(flaw="a spike")
-    some = list(exchanges(MODELS, [refused, outcomes[2, "VII"]]))
-    assert [candidate.cell for candidate in some] == [(2, "EII")]
+    two = {(2, "EII"): refused, (2, "VII"): outcomes[2, "VII"]}
+    assert [candidate.cell for candidate in exchanges(MODELS, two, two)] == [(2, "EII")]
+    # and what has not changed has been tried before
+    assert not list(exchanges(MODELS, two, {(2, "EII")}))
+
+
+def test_the_same_partition_starts_once():
+    one, renamed, other = np.array([0, 0, 1]), np.array([1, 1, 0]), np.array([0, 1, 1])
+    starts = [{1: np.zeros(3, int), 2: one}, {2: renamed}, {1: np.zeros(3, int), 2: other}]
+    assert [(rank, c) for rank, c, _ in distinct(starts)] == [(0, 1), (0, 2), (2, 2)]
 
 
 def test_flaws_have_reasons(outcomes, cloud):

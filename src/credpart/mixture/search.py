@@ -10,7 +10,7 @@ Families come one after the other, from the smaller to the larger: a larger one 
 the clusters that those nested in it have found, and from their very answers.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -214,11 +214,10 @@ def search(
     """The best outcome of every model and number of clusters that the starts have."""
     family, features, weights, models = setting
     candidates = []
-    for rank, start in enumerate(starts):
-        for c, labels in start.items():
-            resp = np.where(labels == np.arange(c)[:, None], weights, 0.0)
-            statistics = family.statistics(features, resp[None])[0]
-            candidates += [Candidate((c, model), statistics, None, rank == 0) for model in models]
+    for rank, c, labels in distinct(starts):
+        resp = np.where(labels == np.arange(c)[:, None], weights, 0.0)
+        statistics = family.statistics(features, resp[None])[0]
+        candidates += [Candidate((c, model), statistics, None, rank == 0) for model in models]
 
     def runs(chosen: Iterable[Outcome | Candidate], limit: int) -> list[Outcome]:
         onwards = [Candidate(new.cell, new.statistics, new.params, new.is_first) for new in chosen]
@@ -236,10 +235,11 @@ def search(
     found = best(short, tol)
     # The first start goes to its end even where another one is ahead now.
     going = [new for new in short if new.is_first and not new.flaw and new is not found[new.cell]]
+    changed: Container[Cell] = found
     for i in range(ROUNDS):
         # where skewness is 0 a likelihood has a saddle: other ways come first
         answers = given.answers if i else ()
-        tried = best(runs([*exchanges(models, found.values()), *answers], trial), tol)
+        tried = best(runs([*exchanges(models, found, changed), *answers], trial), tol)
         better = {cell: new for cell, new in tried.items() if improves(new, found[cell], tol)}
         unfinished = {
             cell: old for cell, old in found.items() if old.status == Status.NOT_CONVERGED
@@ -249,18 +249,33 @@ def search(
             break
         # What has not converged counts by where it ends only: it may be on its way to a spike.
         ended = [old for old in found.values() if old.status != Status.NOT_CONVERGED]
-        found = best([*ended, *runs(going, max_iter)], tol)
+        before, found = found, best([*ended, *runs(going, max_iter)], tol)
+        changed = {cell for cell, new in found.items() if new is not before[cell]}
         going = []
         report(i + 2)
     report(ROUNDS + 1)
     return found
 
 
-def exchanges(models: Mapping[str, Model], outcomes: Iterable[Outcome]) -> Iterator[Candidate]:
-    """What each cell can try of the other models' fits with as many clusters."""
-    outcomes = list(outcomes)
-    for giver in outcomes:
-        for taker in outcomes if not giver.flaw else ():
+def distinct(starts: Sequence[Mapping[int, Labels]]) -> Iterator[tuple[int, int, Labels]]:
+    """Rank, number of clusters and labels of each partition; the same one comes once."""
+    seen = set()
+    for rank, start in enumerate(starts):
+        for c, labels in start.items():
+            _, first, names = np.unique(labels, return_index=True, return_inverse=True)
+            key = c, np.argsort(np.argsort(first))[names].tobytes()
+            if key not in seen:
+                seen.add(key)
+                yield rank, c, labels
+
+
+def exchanges(
+    models: Mapping[str, Model], outcomes: Mapping[Cell, Outcome], changed: Container[Cell]
+) -> Iterator[Candidate]:
+    """What each cell can try of changed fits of other models with as many clusters."""
+    givers = [outcome for outcome in outcomes.values() if outcome.cell in changed]
+    for giver in givers:
+        for taker in outcomes.values() if not giver.flaw else ():
             if giver.cell[0] == taker.cell[0] and related(models, giver.cell[1], taker.cell[1]):
                 yield Candidate(taker.cell, giver.statistics, giver.params)
 
