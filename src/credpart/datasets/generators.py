@@ -10,6 +10,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import softmax
 
 from credpart._checks import Array, check_integer
+from credpart._random import random_generator
 from credpart.intervals import pairwise_probabilities
 
 RandomState = int | np.random.Generator | None
@@ -166,7 +167,7 @@ def make_mixture3(n: int = 300, random_state: RandomState = None) -> Sample:
 
 
 def _draw(name: str, n: int, random_state: RandomState) -> Sample:
-    size, rng = check_integer("n", n, at_least=1), np.random.default_rng(random_state)
+    size, rng = check_integer("n", n, at_least=1), random_generator(random_state)
     truth = TRUTHS[name]
     c, d = truth.means.shape
     y = rng.choice(c, size=size, p=truth.proportions)

@@ -18,6 +18,7 @@ from credpart._checks import (
 )
 from credpart._columns import Columns
 from credpart._errors import ConvergenceWarning, DegeneracyWarning, DegenerateMixtureError
+from credpart._random import random_generator
 from credpart._threads import one_blas_thread
 from credpart.mixture.describe import fit_html
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status, normalise, row_blocks
@@ -151,7 +152,7 @@ class MixtureFit:
     ) -> tuple[Array, NDArray[np.intp]]:
         """Draw n objects; return them and the components they came from."""
         n = check_integer("n", n, at_least=1)
-        rng = np.random.default_rng(random_state)
+        rng = random_generator(random_state)
         drawn: tuple[Array, NDArray[np.intp]] = self.family.sample(self.internal, n, rng)
         return drawn
 
