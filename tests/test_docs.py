@@ -4,14 +4,21 @@ That the pages build without a warning is seen by ``sphinx-build -W`` in ``.ci/r
 """
 
 import inspect
+import json
 import re
+import shlex
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 import pytest
+
+from credpart.cli import main
+from credpart.cli.folder import FILES
 
 matplotlib.use("Agg")
 
@@ -20,11 +27,12 @@ DOCS = ROOT / "docs"
 PAGES = sorted(
     page for page in DOCS.rglob("*.md") if not {"_build", "gallery", "generated"} & set(page.parts)
 )
-RUN = [ROOT / "README.md", *(page for page in PAGES if "```python" in page.read_text())]
+INSTALLATION = ("python3 -m venv", ".venv/bin/")  # what CI does itself, as the README says
 PUBLIC = ["credpart"]
 PUBLIC += [f"credpart.{name}" for name in ("datasets", "diagnostics", "metrics", "plot", "report")]
-FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+STEP = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RUN = [page for page in [ROOT / "README.md", *PAGES] if STEP.search(page.read_text())]
 
 
 def documented():
@@ -47,17 +55,52 @@ def test_the_api_lists_every_public_name(module):
     assert not [name for name, value in public.items() if callable(value) and value not in listed]
 
 
+def run_python(block, names):
+    exec(compile(block, "<page>", "exec"), names)  # noqa: S102
+
+
+def run_shell(block, names):
+    for line in block.replace("\\\n", " ").splitlines():
+        if not line.startswith("credpart "):
+            assert line.startswith(INSTALLATION), line
+            continue
+        with pytest.raises(SystemExit) as end:
+            main(shlex.split(line)[1:])
+        assert end.value.code == 0, line
+
+
+RUNNERS = {"python": run_python, "sh": run_shell}
+
+
+@pytest.mark.filterwarnings("ignore::credpart._errors.DegeneracyWarning")  # of small samples
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
 def test_code_of_a_page_runs_and_prints_what_it_says(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     text = page.read_text()
-    for block in FENCE.findall(text):
-        exec(compile(block, str(page.relative_to(ROOT)), "exec"), names)  # noqa: S102
+    for language, block in STEP.findall(text):
+        RUNNERS[language](block, names)
     plt.close("all")
     printed = " ".join(capsys.readouterr().out.split())
     for output in OUTPUT.findall(text):
         assert " ".join(output.split()) in printed
+
+
+def test_output_files_are_described(tmp_path, capsys):
+    options = ["--clusters", "2", "--model", "EII", "--replicates", "20", "--quiet"]
+    with pytest.raises(SystemExit):
+        main(["fit", "butterfly", *options, "--out", str(tmp_path / "out")])
+    text = (DOCS / "output-files.md").read_text()
+    described = set(
+        re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
+    )
+    made = {path.name for path in (tmp_path / "out").iterdir()}
+    assert made == set(FILES) == set(re.findall(r"^## (\S+)$", text, re.M))
+    with np.load(tmp_path / "out" / "intervals.npz") as arrays:
+        assert set(arrays.files) <= described
+    assert set(json.loads((tmp_path / "out" / "summary.json").read_text())) <= described
+    header = pd.read_csv(tmp_path / "out" / "masses.csv").columns
+    assert {name for name in header if "{" not in name or name.endswith("{1}")} <= described
 
 
 def test_every_page_is_in_a_table_of_contents():
