@@ -136,3 +136,24 @@ def test_datasets_are_listed_and_printed(capsys, tmp_path):
     objects = read_objects(tmp_path / "iris.csv", id_column="id", label_column="class")
     pd.testing.assert_frame_equal(objects.X, load_iris().X)
     np.testing.assert_array_equal(objects.classes, load_iris().y)
+
+
+def test_shells_complete_commands_and_options():
+    wanted = {
+        "credpart ": ["fit", "select", "datasets"],
+        "credpart fit iris --foc": ["--focal-sets"],
+    }
+    for typed, completions in wanted.items():
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-m", "credpart"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={
+                **os.environ,
+                "_CREDPART_COMPLETE": "complete_bash",
+                "COMP_WORDS": typed,
+                "COMP_CWORD": str(typed.count(" ")),
+            },
+        )
+        assert set(completions) <= set(done.stdout.split())

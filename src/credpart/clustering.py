@@ -18,6 +18,7 @@ from credpart._checks import (
     check_integer,
     check_weights,
 )
+from credpart._memory import check_pairs
 from credpart._progress import Progress, shown
 from credpart._random import seed_sequence
 from credpart.diagnostics.diagnosis import summarise, summary_html
@@ -173,6 +174,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         table = check_data(X, at_least=2)
         validate_data(self, X, skip_check_array=True)
         numbers, models = self._check_parameters()
+        check_pairs(len(table.values), self.n_replicates, min(numbers))
         weights = check_weights("sample_weight", sample_weight, len(table.values))
         seed = seed_sequence(self.random_state)
         self._fit_X, self._fit_weights, self._index = table.values, weights, table.index

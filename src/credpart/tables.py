@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,7 +78,8 @@ class Transform:
     def __post_init__(self) -> None:
         check_choice("transform", self.name, TRANSFORMS)
         check_positive("cofactor", self.cofactor)
-        if len(self.logicle) != 4 or not all(np.isfinite(self.logicle)):
+        good = all(isinstance(part, Real) and np.isfinite(part) for part in self.logicle)
+        if len(self.logicle) != 4 or not good:
             raise ValueError(
                 f"`logicle` must be four finite numbers T, M, W, A, got {self.logicle!r}."
             )
@@ -243,7 +245,8 @@ def _read_fcs(path: Path) -> Loaded:
     """A cytometer's file: channels are named for their markers, if they have some."""
     flowio = _extra("flowio", "a .fcs file")
     try:
-        data = flowio.FlowData(path)
+        with path.open("rb") as stream:
+            data = flowio.FlowData(stream)
         values = data.as_array(preprocess=True)
     except Exception as error:  # a damaged file makes flowio raise errors of any kind
         raise ValueError(f"{str(path)!r} must be an FCS file ({error}).") from None

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from credpart._progress import shown
-from credpart.cli.fitting import heard, read, write_page
+from credpart.cli.fitting import check_jobs, heard, read, write_page
 from credpart.cli.folder import check_file, new_file
 from credpart.cli.screen import cells, selection_table
 from credpart.cli.stored import stored_model
@@ -63,6 +63,7 @@ def write_predictions(
 ) -> None:
     """Score new objects, and write their masses."""
     checked(out, force=force)
+    check_jobs(jobs)
     stored = stored_model(path)
     model = stored.model.set_params(n_jobs=jobs, verbose=int(not quiet))
     told = stored.notes.get("table", {})

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from credpart import __version__
 from credpart._checks import check_data, check_integer
+from credpart._random import random_generator
 from credpart.cli.folder import check_folder, new_folder
 from credpart.cli.words import in_words, once
 from credpart.clustering import CalibratedClustering
@@ -77,6 +78,7 @@ def read(source: str, table: Mapping[str, Any]) -> Objects:
 
 def fit(request: Request, *, quiet: bool) -> Outcome:
     """Fit the model to all rows, or to some and score the others."""
+    check_jobs(request.estimator["n_jobs"])
     objects = read(request.source, request.table)
     model = CalibratedClustering(**request.estimator)
     rows = _fitted_rows(objects, request)
@@ -85,13 +87,19 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     return Outcome(model, objects, rows, _partition(model, objects, rows), remarks)
 
 
+def check_jobs(value: Any) -> None:
+    """Refuse what joblib would refuse in words of its own."""
+    if value is not None and (not isinstance(value, int) or value == 0):
+        raise ValueError(f"`n_jobs` must be an integer other than 0, got {value!r}.")
+
+
 def _fitted_rows(objects: Objects, request: Request) -> NDArray[np.intp]:
     n = len(objects.X)
     if request.fit_rows is None:
         return np.arange(n)
     wanted = check_integer("fit_rows", request.fit_rows, at_least=2)
     check_data(objects.X)  # all rows must be fit to be scored
-    rng = np.random.default_rng(request.estimator["random_state"])
+    rng = random_generator(request.estimator["random_state"])
     chosen: NDArray[np.intp] = np.sort(rng.permutation(n)[:wanted])
     return chosen
 

@@ -16,6 +16,7 @@ NAMES: Mapping[str, str] = {  # arguments of the library that have another name 
     "id_column": "--id-column",
     "label_column": "--label-column",
     "fit_rows": "--fit-rows",
+    "predict_masses": "--fit-rows",
     "source": "SOURCE",
     "path": "MODEL",
     "status": "summary.json",
