@@ -144,7 +144,7 @@ def test_shells_complete_commands_and_options():
         "credpart fit iris --foc": ["--focal-sets"],
     }
     for typed, completions in wanted.items():
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             [sys.executable, "-m", "credpart"],
             capture_output=True,
             text=True,
