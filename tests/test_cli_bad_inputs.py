@@ -263,7 +263,7 @@ def started(*arguments, folder):
 
 def test_an_error_of_the_process(tmp_path):
     ended = started("fit", "iris", "--level", "2", "--out", "out", folder=tmp_path)
-    out, err = ended.communicate(timeout=60)
+    out, err = ended.communicate(timeout=300)
     assert (ended.returncode, out, len(err.splitlines())) == (2, "", 1)
     assert not list(tmp_path.iterdir())
 
@@ -273,7 +273,7 @@ def test_ctrl_c_leaves_nothing(tmp_path):
     process = started("fit", "gvhd", "--out", "out", folder=tmp_path)
     time.sleep(3.0)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert err.splitlines()[-1] == "Interrupted; nothing was written."
     assert "Traceback" not in err
