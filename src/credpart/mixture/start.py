@@ -146,10 +146,11 @@ def ward(Z: Array, numbers: Sequence[int]) -> dict[int, Labels]:
     groups = small_groups(Z, enough(numbers)) if len(Z) > MAX_OBJECTS else np.arange(len(Z))
     centers = summarise(Z, groups).means if len(Z) > MAX_OBJECTS else Z
     labels, cuts = np.arange(len(centers)), {}
-    for left, pair in zip(range(len(centers), 0, -1), tree_pairs(centers), strict=True):
+    for left, (one, other) in zip(range(len(centers), 0, -1), tree_pairs(centers), strict=True):
         if left in numbers:
             cuts[left] = np.unique(labels, return_inverse=True)[1][groups]
-        labels[np.isin(labels, pair)] = 2 * len(centers) - left  # the number of the new node
+        # the number of the new node
+        labels[(labels == one) | (labels == other)] = 2 * len(centers) - left
     return {c: cuts[c] for c in numbers}
 
 
