@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from credpart import CalibratedClustering
+from credpart._checks import check_data
 from credpart.datasets import load_butterfly, load_iris
 from credpart.report import payload, to_html, write_report
 from credpart.report.charts import density_shades, nice_ticks
@@ -43,6 +44,17 @@ def test_page_carries_masses_and_replicates_exactly(butterfly):
     expected = butterfly.replicates_.posteriors(butterfly._fit_X)
     np.testing.assert_allclose(posteriors, expected, atol=1e-12)
     assert about["stored"] == {"objects": 11, "replicates": 60, "of": 60, "resolution": 0.0}
+
+
+@pytest.mark.parametrize("models", ["t-EEE", ["EEE", "t-EEE"]])
+def test_other_families_carry_their_posteriors(models):
+    X = load_iris().X.iloc[50:]
+    model = CalibratedClustering(2, model=models, n_replicates=20, random_state=0).fit(X)
+    about, arrays = embedded(to_html(model))
+    expected = model.replicates_.posteriors(X).transpose(1, 2, 0)
+    np.testing.assert_allclose(arrays["posteriors"], expected, atol=1e-7)
+    assert about["stored"]["replicates"] == 20
+    assert about["ids"][0] == "50"
 
 
 def test_same_result_makes_the_same_page(butterfly, tmp_path):
@@ -92,7 +104,7 @@ def test_posteriors_are_rounded_or_left_out_where_there_are_many(
     X = load_iris().X
     model = CalibratedClustering(3, model="EEE", n_replicates=100, random_state=0).fit(X)
     order = np.arange(150)[::-1]
-    stored = payload._posteriors(model.replicates_, X.to_numpy(), order, 0.9, 10**7)
+    stored = payload._posteriors(model.replicates_, check_data(X), order, 0.9, 10**7)
     assert (len(stored.objects), stored.replicates, stored.of) == (kept, replicates, 100)
     assert stored.objects[-1] == 149
     values = stored.arrays["posteriors"] * (stored.resolution or 1.0)
@@ -108,11 +120,11 @@ def test_objects_are_left_out_when_the_replicates_do_not_compress(monkeypatch):
         def __len__(self):
             return 40
 
-        def posteriors(self, X):
-            return np.random.default_rng(0).dirichlet([1, 1], (40, len(X)))
+        def posteriors(self, table):
+            return np.random.default_rng(0).dirichlet([1, 1], (40, len(table.values)))
 
     monkeypatch.setattr(payload, "EXACT_VALUES", 0)
-    stored = payload.store(Noise(), np.zeros((100, 1)), np.arange(100), 0.9, room=3000)
+    stored = payload.store(Noise(), check_data(np.zeros((100, 1))), np.arange(100), 0.9, room=3000)
     assert len(stored.objects) < 100
     np.testing.assert_array_equal(stored.objects, np.arange(len(stored.objects)))
     assert stored.replicates >= 20

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credpart import __version__
-from credpart._checks import Array
+from credpart._checks import Table
 from credpart.diagnostics import diagnose
 from credpart.focal import check_cluster_names, set_names
 from credpart.partition import EvidentialPartition
@@ -176,12 +176,15 @@ class Column(NamedTuple):
     largest: str
 
 
-def columns(X: Array, names: Sequence[str]) -> list[Column]:
-    """Describe the columns; missing cells do not count."""
-    figures = np.nanquantile(X, [0.0, 0.5, 1.0], axis=0).T
+def columns(table: Table, names: Sequence[str]) -> list[Column]:
+    """Describe the columns; missing cells do not count, and categories have no order."""
+    figures = np.nanquantile(table.values, [0.0, 0.5, 1.0], axis=0).T.tolist()
+    levels = table.levels or [None] * len(names)
     return [
         Column(name, *(f"{v:.4g}" for v in row))
-        for name, row in zip(names, figures.tolist(), strict=True)
+        if known is None
+        else Column(name, f"{len(known)} categories", "", "")
+        for name, row, known in zip(names, figures, levels, strict=True)
     ]
 
 

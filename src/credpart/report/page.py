@@ -16,12 +16,13 @@ from matplotlib.colors import to_hex
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credpart._checks import Array
+from credpart._checks import Table
 from credpart.focal import check_cluster_names, set_names
 from credpart.plot._palette import SYMBOLS, colours
 from credpart.plot._plane import class_codes, principal_plane
 from credpart.report import charts, content, payload
 
+NUMBERS = {"levels": None}  # of an axis
 SCRIPTS = ("store.js", "figures.js", "scatter.js", "objects.js", "table.js", "start.js")
 
 
@@ -121,7 +122,7 @@ def to_html(
     script, style = _asset(*SCRIPTS), _asset("page.css")
     n, c = model.partition_.n_objects, model.partition_.n_clusters
     return _template().render(
-        title=title or f"{source or 'Clustering'}: {n:,} objects in {c} clusters",
+        title=title or f"{source or 'Clustering'}: {n:,} objects in {c} cluster{'s'[: c != 1]}",
         source=source,
         policy=policy(script, style),
         script=Markup(script),  # noqa: S704  our own file
@@ -138,7 +139,7 @@ def to_html(
 class Objects(NamedTuple):
     """The objects: their names, features, and classes if they are known."""
 
-    X: Array
+    table: Table  # categories are codes
     names: list[str]  # of the columns
     ids: list[str]
     classes: list[str]
@@ -147,15 +148,16 @@ class Objects(NamedTuple):
     @classmethod
     def of(cls, model: Any, ids: Any, classes: ArrayLike | None) -> "Objects":
         """Check and gather them."""
-        X = model._fit_X
+        table = model.mixture_.columns.read(model._fit_X)
+        n, d = table.values.shape
         given = getattr(model, "feature_names_in_", None)
-        names = [f"column {j + 1}" for j in range(X.shape[1])] if given is None else list(given)
+        names = [f"column {j + 1}" for j in range(d)] if given is None else list(given)
         index = ids if ids is not None else model._index
-        labels = [str(label) for label in (range(len(X)) if index is None else list(index))]
-        if len(labels) != len(X):
-            raise ValueError(f"`ids` must have {len(X)} names, got {len(labels)}.")
-        known, codes = ([], None) if classes is None else class_codes(classes, len(X))
-        return cls(X, [str(name) for name in names], labels, known, codes)
+        labels = [str(label) for label in (range(n) if index is None else list(index))]
+        if len(labels) != n:
+            raise ValueError(f"`ids` must have {n} names, got {len(labels)}.")
+        known, codes = ([], None) if classes is None else class_codes(classes, n)
+        return cls(table, [str(name) for name in names], labels, known, codes)
 
 
 def _sections(model: Any, objects: Objects, command: str | None) -> dict[str, Any]:
@@ -167,7 +169,7 @@ def _sections(model: Any, objects: Objects, command: str | None) -> dict[str, An
         "summary": content.summary(partition),
         "crosstab": None if codes is None else content.crosstab(partition, objects.classes, codes),
         "settings": content.settings(model),
-        "columns": content.columns(objects.X, objects.names),
+        "columns": content.columns(objects.table, objects.names),
         "selection": charts.selection_chart(model.selection_),
         "criterion_rows": charts.criterion_rows(model.selection_),
         "chosen": content.describe_model(model.mixture_.model),
@@ -180,13 +182,13 @@ def _sections(model: Any, objects: Objects, command: str | None) -> dict[str, An
 
 def _data(model: Any, objects: Objects) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The arrays and the description that the script reads."""
-    partition, X = model.partition_, objects.X
+    partition, table = model.partition_, objects.table
     doubt = 1.0 - partition.belief().max(axis=1)
     order = np.argsort(-doubt, kind="stable")
     arrays = {
-        "X": payload.table_values(X),
+        "X": payload.table_values(table.values),
         "masses": payload.table_values(partition.masses),
-        "fit": payload.table_values(model.mixture_.posteriors(X)),
+        "fit": payload.table_values(model.mixture_.posteriors(table)),
         "labels": partition.labels.astype("<u2"),
         "sets": partition.set_labels.astype("<u2"),
         "order": order.astype("<u4"),
@@ -194,7 +196,7 @@ def _data(model: Any, objects: Objects) -> tuple[dict[str, NDArray[Any]], dict[s
     if objects.codes is not None:
         arrays["classes"] = objects.codes.astype("<u2")
     room = payload.room_beside(arrays)
-    stored = payload.store(model.replicates_, X, order, model.intervals_.level, room)
+    stored = payload.store(model.replicates_, table, order, model.intervals_.level, room)
     arrays |= {"kept": stored.objects.astype("<u4"), **stored.arrays}
     c = partition.n_clusters
     about = {
@@ -222,15 +224,16 @@ def _data(model: Any, objects: Objects) -> tuple[dict[str, NDArray[Any]], dict[s
 
 def _axes(objects: Objects) -> list[dict[str, Any]]:
     """What the picture's axes can be: principal components, then the columns."""
-    X, d = objects.X, objects.X.shape[1]
-    axes = [
-        {"name": name, "center": 0.0, "weights": row}
-        for name, row in zip(objects.names, np.eye(d).tolist(), strict=True)
+    X, d = objects.table.values, objects.table.values.shape[1]
+    levels = objects.table.levels or [None] * d
+    axes: list[dict[str, Any]] = [
+        {"name": name, "center": 0.0, "weights": row, "levels": known and [*map(str, known)]}
+        for name, row, known in zip(objects.names, np.eye(d).tolist(), levels, strict=True)
     ]
-    if d > 2 and np.isfinite(X).all():
+    if d > 2 and objects.table.levels is None and np.isfinite(X).all():
         view = principal_plane(X)
         axes += [
-            {"name": label, "center": float(view.center @ row), "weights": row.tolist()}
+            {"name": label, "center": float(view.center @ row), "weights": row.tolist(), **NUMBERS}
             for label, row in zip(view.labels, view.axes.T, strict=True)
         ]
     return axes

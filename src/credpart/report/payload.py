@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart._checks import Array
+from credpart._checks import Array, Table
 
 ALIGNMENT = 8  # bytes: a typed array of the browser starts at a multiple of its item's size
 EXACT_VALUES = 1 << 20  # posteriors stored as floats; more are rounded to 16 bits
@@ -39,10 +39,10 @@ class Stored(NamedTuple):
 
 
 def store(
-    replicates: Any, X: Array, order: NDArray[np.intp], level: float, room: int = MOST_BYTES
+    replicates: Any, table: Table, order: NDArray[np.intp], level: float, room: int = MOST_BYTES
 ) -> Stored:
     """Store the replicates; ``order`` says which objects come first if some are left out."""
-    return _products(replicates, X, room) or _posteriors(replicates, X, order, level, room)
+    return _products(replicates, table, room) or _posteriors(replicates, table, order, level, room)
 
 
 def room_beside(arrays: Mapping[str, NDArray[Any]]) -> int:
@@ -51,30 +51,30 @@ def room_beside(arrays: Mapping[str, NDArray[Any]]) -> int:
     return max(LEAST_ROOM, MOST_BYTES - used)
 
 
-def _products(replicates: Any, X: Array, room: int) -> Stored | None:
+def _products(replicates: Any, table: Table, room: int) -> Stored | None:
     """Parameters and features whose product is the log joint density, if the family has them."""
     if len(replicates.families) > 1:
         return None
     natural = getattr(replicates.params, "natural", None)
     if natural is None:
         return None
-    features = replicates.family.features(X)
+    features = replicates.family.features(table.values)
     if natural.nbytes + features.nbytes > room:
         return None
     B = len(replicates)
-    return Stored({"natural": natural, "features": features}, np.arange(len(X)), B, B, 0.0)
+    return Stored({"natural": natural, "features": features}, np.arange(len(features)), B, B, 0.0)
 
 
 def _posteriors(
-    replicates: Any, X: Array, order: NDArray[np.intp], level: float, room: int
+    replicates: Any, table: Table, order: NDArray[np.intp], level: float, room: int
 ) -> Stored:
     """Posteriors (m, c, R) of m objects in R replicates."""
-    n, B, c = len(X), len(replicates), replicates.n_clusters
+    n, B, c = len(order), len(replicates), replicates.n_clusters
     fewest = min(B, max(FEWEST_REPLICATES, int(np.ceil(2.0 / (1.0 - level)))))
     R = int(np.clip(MOST_VALUES // (n * c), fewest, B))
     objects = np.sort(order[: max(2, MOST_VALUES // (R * c))])
     exact = len(objects) * c * R <= EXACT_VALUES
-    values = _computed(replicates, X[objects], R, exact)
+    values = _computed(replicates, table, objects, R, exact)
     while _is_large(values, room):  # half the replicates, or else half the objects
         if fewest <= R // 2:
             R //= 2
@@ -90,14 +90,17 @@ def _is_large(values: NDArray[Any], room: int) -> bool:
     return values.nbytes > room and len(_deflate(values)) > room
 
 
-def _computed(replicates: Any, X: Array, R: int, exact: bool) -> NDArray[Any]:
+def _computed(
+    replicates: Any, table: Table, objects: NDArray[np.intp], R: int, exact: bool
+) -> NDArray[Any]:
     """Posteriors (n, c, R) of R evenly spaced replicates, by blocks of objects."""
     B, c = len(replicates), replicates.n_clusters
     chosen = _spaced(B, R)
-    values = np.empty((len(X), c, R), dtype="<f4" if exact else "<u2")
+    values = np.empty((len(objects), c, R), dtype="<f4" if exact else "<u2")
     step = max(1, BLOCK_VALUES // (B * c))
-    for start in range(0, len(X), step):
-        block = replicates.posteriors(X[start : start + step])[chosen].transpose(1, 2, 0)
+    for start in range(0, len(objects), step):
+        some = table._replace(values=table.values[objects[start : start + step]])
+        block = replicates.posteriors(some)[chosen].transpose(1, 2, 0)
         values[start : start + step] = block if exact else np.rint(block * WHOLE)
     return values
 

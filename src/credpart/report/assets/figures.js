@@ -115,5 +115,15 @@ function niceTicks(low, high, most) {
   return { ticks, text: (t) => Number(t.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: Math.max(0, Math.min(12, Math.ceil(-Math.log10(step)))) }) };
 }
 
+function ticksOf(axis, box, most) {
+  if (!axis.levels) return niceTicks(...box, most);
+  const ticks = [...axis.levels.keys()].filter((k) => k > box[0] && k < box[1]);
+  return { ticks, text: (k) => axis.levels[k].slice(0, 12) };
+}
+
+const valueOf = (i, e) => {
+  const value = data.X[i * data.d + e], { levels } = about.axes[e];
+  return levels ? levels[value] ?? "missing" : short(value);
+};
 const digits = (value) => value.toFixed(3);
 const short = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(4))) : "missing");

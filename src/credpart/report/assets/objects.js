@@ -77,7 +77,7 @@ function objectCard(i, letter) {
 
 function showTip(i) {
   const tip = document.getElementById("tip"), f = frame();
-  const values = about.names.slice(0, 5).map((name, e) => `${name} ${short(data.X[i * data.d + e])}`);
+  const values = about.names.slice(0, 5).map((name, e) => `${name} ${valueOf(i, e)}`);
   const more = about.names.length > 5 ? ", …" : "";
   tip.replaceChildren(element("h3", {}, about.ids[i]), element("p", { class: "note" }, lineOf(i)), massTable(i), element("p", { class: "note" }, values.join(", ") + more));
   tip.dataset.object = i;
@@ -116,7 +116,8 @@ function showInterval() {
 function sentence(belief, plausibility) {
   const percent = (p) => `${Math.round(100 * p)}\u00a0%`;
   const words = belief > 0.5 ? "Probably yes" : plausibility < 0.5 ? "Probably not" : "The data do not tell";
-  return element("p", {}, `${words}: between ${percent(belief)} and ${percent(plausibility)}.`);
+  const [low, high] = [percent(belief), percent(plausibility)];
+  return element("p", {}, `${words}: ${low === high ? `about ${low}` : `between ${low} and ${high}`}.`);
 }
 
 const BINS = 25;

@@ -115,13 +115,13 @@ function drawAxes(pen, f) {
   pen.lineWidth = 1;
   pen.fillStyle = soft();
   pen.textAlign = "center";
-  const x = niceTicks(...scatter.box.x, Math.max(2, Math.floor((f.right - f.left) / 80)));
+  const x = ticksOf(axisOf("x-axis"), scatter.box.x, Math.max(2, Math.floor((f.right - f.left) / 80)));
   for (const t of x.ticks) {
     line(pen, across(t, f), f.top, across(t, f), f.bottom);
     pen.fillText(x.text(t), across(t, f), f.bottom + 16);
   }
   pen.textAlign = "right";
-  const y = niceTicks(...scatter.box.y, Math.max(2, Math.floor((f.bottom - f.top) / 50)));
+  const y = ticksOf(axisOf("y-axis"), scatter.box.y, Math.max(2, Math.floor((f.bottom - f.top) / 50)));
   for (const t of y.ticks) {
     line(pen, f.left, down(t, f), f.right, down(t, f));
     pen.fillText(y.text(t), f.left - 6, down(t, f) + 4);
