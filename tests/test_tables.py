@@ -121,3 +121,11 @@ def test_a_missing_package_is_named_with_its_remedy(package, name, tmp_path, mon
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf"needs the package {package}: pip install 'credpart"):
         read_objects(tmp_path / name)
+
+
+def test_text_is_taken_where_categories_are(tmp_path):
+    IRIS.X.assign(kind=IRIS.y).to_csv(tmp_path / "iris.csv", index=False)
+    objects = read_objects(tmp_path / "iris.csv", categories=True)
+    assert objects.X["kind"].iloc[0] == "setosa"
+    with pytest.raises(ValueError, match="got 'setosa' in column 'kind', row 0"):
+        read_objects(tmp_path / "iris.csv")

@@ -110,6 +110,7 @@ def read_objects(
     id_column: str | None = None,
     label_column: str | None = None,
     transform: Transform | None = None,
+    categories: bool = False,
 ) -> Objects:
     """Return the objects of a file or of a bundled data set.
 
@@ -123,7 +124,9 @@ def read_objects(
     id_column, label_column : str, optional
         The column of the names of the objects, and that of their known classes.
     transform : Transform, optional
-        Applied to all columns; in an FCS file to those of fluorescence.
+        Applied to all columns of numbers; in an FCS file to those of fluorescence.
+    categories : bool
+        Whether columns may hold text, as models of categories take it.
 
     Examples
     --------
@@ -144,7 +147,7 @@ def read_objects(
         columns = [str(name) for name in frame if name not in apart]
     else:
         columns = _check_columns("columns", columns, frame, source)
-    for column in columns:
+    for column in columns if not categories else ():
         _check_cells(frame[column], source)
     X = _transformed(frame[list(columns)], transform, found.plain)
     ids = None if id_column is None else pd.Index(frame[id_column])

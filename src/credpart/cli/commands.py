@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from credpart._progress import shown
-from credpart.cli.fitting import check_jobs, heard, read, write_page
+from credpart.cli.fitting import check_jobs, heard, read, takes_categories, write_page
 from credpart.cli.folder import check_file, new_file
 from credpart.cli.screen import cells, selection_table
 from credpart.cli.stored import stored_model
@@ -43,7 +43,7 @@ def show_selection(
     from credpart.mixture import select_mixture
 
     checked(out, force=force)
-    X = read(source, table).X
+    X = read(source, table, categories=takes_categories(choice[1])).X
     with heard(None, quiet=quiet), shown("select", int(not quiet)) as progress:
         selection = select_mixture(X, *choice, progress=progress)
     save_table(selection.table, out)
@@ -73,7 +73,7 @@ def write_predictions(
         "label_column": None,
         "transform": _transform(told.get("transform", {})),
     }
-    X = read(source, table).X
+    X = read(source, table, categories=takes_categories(model.model)).X
     with heard(None, quiet=quiet):
         masses = model.predict_masses(X)
     partition = EvidentialPartition(masses, model.partition_.focal_sets, index=X.index)

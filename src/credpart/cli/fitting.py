@@ -22,6 +22,7 @@ from credpart.clustering import CalibratedClustering
 from credpart.diagnostics import diagnose
 from credpart.focal import set_names
 from credpart.metrics import adjusted_rand, confusion, shares
+from credpart.mixture.models import MODELS
 from credpart.partition import EvidentialPartition
 from credpart.report import write_report
 from credpart.storage import save_model
@@ -69,9 +70,16 @@ def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: boo
         show_fit(summary, folder)
 
 
-def read(source: str, table: Mapping[str, Any]) -> Objects:
+def takes_categories(models: str | list[str]) -> bool:
+    """Whether a model reads text as categories."""
+    named = [models] if isinstance(models, str) else models
+    return any(name in MODELS and MODELS[name].read is not check_data for name in named)
+
+
+def read(source: str, table: Mapping[str, Any], *, categories: bool = False) -> Objects:
     """The objects; those without names are called 1, 2, 3 and so on."""
-    objects = read_objects(source, **{**table, "transform": Transform(**table["transform"])})
+    transform = Transform(**table["transform"])
+    objects = read_objects(source, **{**table, "transform": transform}, categories=categories)
     ids = pd.RangeIndex(1, len(objects.X) + 1) if objects.ids is None else objects.ids
     return Objects(objects.X.set_axis(ids.rename("id")), ids, objects.classes)
 
@@ -79,7 +87,9 @@ def read(source: str, table: Mapping[str, Any]) -> Objects:
 def fit(request: Request, *, quiet: bool) -> Outcome:
     """Fit the model to all rows, or to some and score the others."""
     check_jobs(request.estimator["n_jobs"])
-    objects = read(request.source, request.table)
+    objects = read(
+        request.source, request.table, categories=takes_categories(request.estimator["model"])
+    )
     model = CalibratedClustering(**request.estimator)
     rows = _fitted_rows(objects, request)
     with heard(rows, quiet=quiet) as remarks:
@@ -98,7 +108,8 @@ def _fitted_rows(objects: Objects, request: Request) -> NDArray[np.intp]:
     if request.fit_rows is None:
         return np.arange(n)
     wanted = check_integer("fit_rows", request.fit_rows, at_least=2)
-    check_data(objects.X)  # all rows must be fit to be scored
+    if not takes_categories(request.estimator["model"]):
+        check_data(objects.X)  # all rows must be fit to be scored
     rng = random_generator(request.estimator["random_state"])
     chosen: NDArray[np.intp] = np.sort(rng.permutation(n)[:wanted])
     return chosen

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from credpart.cli.folder import FILES
+from credpart.cli.words import advice_in_words
 from credpart.mixture import Selection
 
 GRADES = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
@@ -62,11 +63,12 @@ def _listed(sets: Mapping[str, int]) -> str:
 def _trust(console: Console, diagnosis: Mapping[str, Any]) -> None:
     """The verdict, and what else speaks against the fit."""
     grade = diagnosis["grade"]
-    console.print(f"\n[{GRADES[grade]}]{grade.upper()}[/]  {escape(diagnosis['verdict'])}")
+    verdict = advice_in_words(diagnosis["verdict"])
+    console.print(f"\n[{GRADES[grade]}]{grade.upper()}[/]  {escape(verdict)}")
     for finding in diagnosis["findings"]:
         if finding["severity"] != "ok" and finding["text"] not in diagnosis["verdict"]:
             text = f"{finding['topic']}: {finding['text']}. {finding['advice'] or ''}"
-            console.print(f"- {escape(text)}")
+            console.print(f"- {escape(advice_in_words(text))}")
 
 
 def cells(frame: pd.DataFrame, corner: str) -> Table:

@@ -50,6 +50,27 @@ def in_words(text: str, rows: Any = None) -> str:
     return line[:1].upper() + line[1:] if line.startswith("the data") else line
 
 
+ADVICE: Mapping[str, str] = {  # patterns of Python in the advice of a diagnosis
+    r'refit_partition\(focal_sets="(\w+)"\)': r"--focal-sets \1",
+    r"omega=True": "--omega",
+    r'selection="(\w+)"': r"--selection \1",
+    r"n_replicates=(\d+)": r"--replicates \1",
+    r"model='([\w-]+)'": r"--model \1",
+    r"model=\['([\w-]+)', '([\w-]+)', '([\w-]+)'\]": r"--model \1,\2,\3",
+}
+
+
+def advice_in_words(text: str) -> str:
+    """Advice of a diagnosis with options in place of arguments.
+
+    >>> advice_in_words('Allow more: refit_partition(focal_sets="full"), or omega=True.')
+    'Allow more: --focal-sets full, or --omega.'
+    """
+    for pattern, words in ADVICE.items():
+        text = re.sub(pattern, words, text)
+    return text
+
+
 def once(messages: Iterable[str]) -> list[str]:
     """Each message, the first time it is said."""
     return list(dict.fromkeys(messages))

@@ -28,7 +28,6 @@ from credpart.mixture.search import Candidate, Cell, Outcome, Setting, run, sear
 from credpart.mixture.start import starting_partitions
 
 Array = NDArray[np.float64]
-Progress = Callable[[str, float], None]  # stage, share of it that is done
 
 REGULARIZATIONS = ("fallback", "none", "pooled")
 REMEDIES = {"none": ", or use regularization='pooled'", "fallback": "", "pooled": ""}

@@ -17,6 +17,7 @@ from credpart._checks import (
     check_weights,
 )
 from credpart._errors import DegenerateMixtureError
+from credpart._progress import Progress
 from credpart._threads import one_blas_thread
 from credpart.mixture.describe import selection_html
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS
@@ -24,7 +25,6 @@ from credpart.mixture.fit import (
     CRITERIA,
     N_STARTS,
     MixtureFit,
-    Progress,
     as_fit,
     check_seed,
 )

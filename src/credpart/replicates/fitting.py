@@ -23,10 +23,11 @@ from credpart._checks import (
     check_weights,
 )
 from credpart._errors import DegeneracyWarning
+from credpart._progress import Progress
 from credpart._random import seed_sequence
 from credpart._threads import one_blas_thread
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status
-from credpart.mixture.fit import CRITERIA, REGULARIZATIONS, MixtureFit, Progress
+from credpart.mixture.fit import CRITERIA, REGULARIZATIONS, MixtureFit
 from credpart.replicates.draws import RESAMPLING, distinct
 from credpart.replicates.race import Part, Plan, Refits, contenders, refit
 from credpart.replicates.value import Replicates
