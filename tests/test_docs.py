@@ -17,8 +17,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from credpart import CalibratedClustering
 from credpart.cli import main
 from credpart.cli.folder import FILES
+from credpart.datasets import load_butterfly
+from credpart.report import to_html
 
 matplotlib.use("Agg")
 
@@ -33,6 +36,12 @@ PUBLIC += [f"credpart.{name}" for name in ("datasets", "diagnostics", "metrics",
 STEP = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN = [page for page in [ROOT / "README.md", *PAGES] if STEP.search(page.read_text())]
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    model = CalibratedClustering([2, 3], model="EII", n_replicates=20, random_state=0)
+    return model.fit(load_butterfly().X)
 
 
 def documented():
@@ -103,14 +112,24 @@ def test_output_files_are_described(tmp_path, capsys):
     assert {name for name in header if "{" not in name or name.endswith("{1}")} <= described
 
 
+def test_the_guide_names_the_sections_of_the_report_in_their_order(calibrated):
+    page = to_html(calibrated)
+    headings = [re.sub("<.*?>", "", h) for h in re.findall(r"<h2.*?>(.*?)</h2>", page, re.S)]
+    guide = (DOCS / "guides" / "reading-the-report.md").read_text()
+    told = re.findall(r"^\*\*(.+)\*\*$", guide, re.M)
+    assert [" ".join(heading.split()) for heading in headings][1:] == told[1:]
+    assert headings[0].strip().endswith(told[0])
+
+
 def test_every_page_is_in_a_table_of_contents():
     toctrees = "".join(
         re.findall(r"```{toctree}.*?```", "".join(p.read_text() for p in PAGES), re.S)
     )
-    listed = set(re.findall(r"^(?:.*<)?([\w/-]+)>?$", toctrees, re.M))
+    listed = set(re.findall(r"^(?:.*<)?([\w/.-]+)>?$", toctrees, re.M))
     for page in PAGES:
         stem = page.relative_to(DOCS).with_suffix("")
-        assert str(stem) == "index" or {str(stem), stem.name} & listed, f"{page} is in no toctree"
+        names = {str(stem), stem.name, f"../{stem.name}"}
+        assert str(stem) == "index" or names & listed, f"{page} is in no toctree"
 
 
 def test_the_map_of_equations_names_what_exists():

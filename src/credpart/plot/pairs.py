@@ -114,9 +114,9 @@ def pair_histogram(
     >>> ax.get_title()
     'objects 0 and 1'
     """
-    values = check_data(X).values
-    i, j = check_pair(pair, len(values))
-    left, right = np.moveaxis(replicates.posteriors(values[[i, j]]), 1, 0)
+    i, j = check_pair(pair, len(X))
+    two = X.iloc[[i, j]] if hasattr(X, "iloc") else check_data(X).values[[i, j]]
+    left, right = np.moveaxis(replicates.posteriors(two), 1, 0)
     P = (left * right).sum(axis=1)  # Eq. (4)
     lines = [*_lines(i, j, intervals, partition, truth)]
     marked = [*P, *(line.place for line in lines)]
