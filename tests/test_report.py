@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from credpart import CalibratedClustering
-from credpart._checks import check_data
+from credpart._checks import Table, check_data
 from credpart.datasets import load_butterfly, load_iris
-from credpart.report import payload, to_html, write_report
+from credpart.report import content, page, payload, to_html, write_report
 from credpart.report.charts import density_shades, nice_ticks
 
 
@@ -21,10 +21,10 @@ def butterfly():
     return model.fit(load_butterfly().X)
 
 
-def embedded(page):
+def embedded(text):
     """The description and the arrays that a page carries."""
-    about = json.loads(re.search(r'id="about">(.*?)</script>', page, re.S)[1])
-    packed = re.search(r'id="arrays">(.*?)</script>', page, re.S)[1]
+    about = json.loads(re.search(r'id="about">(.*?)</script>', text, re.S)[1])
+    packed = re.search(r'id="arrays">(.*?)</script>', text, re.S)[1]
     content = gzip.decompress(base64.b64decode(packed))
     arrays = {
         name: np.frombuffer(
@@ -84,11 +84,11 @@ def test_a_missing_directory_and_wrong_names_are_refused(butterfly, tmp_path):
 
 
 def test_policy_allows_exactly_the_page_s_own_script_and_style(butterfly):
-    page = to_html(butterfly)
-    assert "default-src &#39;none&#39;" in page
-    assert "unsafe" not in page.split("<style>")[0]
-    assert not re.search(r"<[^>]+ (style|on\w+)=", page.split('id="about"')[0])
-    assert not re.search(r"(src|href)=[\"']?(?!#)[a-z]", page.split('id="about"')[0])
+    text = to_html(butterfly)
+    assert "default-src &#39;none&#39;" in text
+    assert "unsafe" not in text.split("<style>")[0]
+    assert not re.search(r"<[^>]+ (style|on\w+)=", text.split('id="about"')[0])
+    assert not re.search(r"(src|href)=[\"']?(?!#)[a-z]", text.split('id="about"')[0])
 
 
 @pytest.mark.parametrize(
@@ -128,6 +128,16 @@ def test_objects_are_left_out_when_the_replicates_do_not_compress(monkeypatch):
     assert len(stored.objects) < 100
     np.testing.assert_array_equal(stored.objects, np.arange(len(stored.objects)))
     assert stored.replicates >= 20
+
+
+def test_categories_have_their_names():
+    table = Table(np.array([[0.0, 2.5], [np.nan, 1.5]]), ["q", "x"], None, (("no", "<b>"), None))
+    assert content.columns(table, ["q", "x"]) == [
+        ("q", "2 categories", "", ""),
+        ("x", "1.5", "2", "2.5"),
+    ]
+    objects = page.Objects(table, ["q", "x"], ["a", "b"], [], None)
+    assert [axis["levels"] for axis in page._axes(objects)] == [["no", "<b>"], None]
 
 
 def test_ticks_are_round_and_within():
