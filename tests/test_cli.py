@@ -138,6 +138,13 @@ def test_datasets_are_listed_and_printed(capsys, tmp_path):
     np.testing.assert_array_equal(objects.classes, load_iris().y)
 
 
+def test_a_log_file_gets_a_line_a_stage(tmp_path, capsys):
+    options = ("--model", "EII", "--clusters", "2", "--out", tmp_path / "out")
+    assert run("fit", "butterfly", *options) == 0
+    stages = [line.split(":")[0] for line in capsys.readouterr().err.splitlines()]
+    assert stages == ["select", "bootstrap", "intervals", "partition"]
+
+
 def test_shells_complete_commands_and_options():
     wanted = {
         "credpart ": ["fit", "select", "datasets"],

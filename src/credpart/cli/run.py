@@ -1,7 +1,9 @@
 """Running a command: errors are one line and an exit code, warnings are told once."""
 
+import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
@@ -22,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     given = [argument for argument in given if argument != "--debug"]
     command = typer.main.get_command(app)
     try:
-        code = command.main(given, prog_name="credpart", standalone_mode=False)
+        with _stages_as_lines():
+            code = command.main(given, prog_name="credpart", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except Exception as error:
@@ -32,6 +35,23 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if code == INTERRUPTED:
         print("Interrupted; nothing was written.", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextmanager
+def _stages_as_lines() -> Iterator[None]:
+    """Where no bars can be shown, as in a log file, each stage that ends is a line."""
+    if sys.stderr.isatty():
+        yield
+        return
+    logger, lines = logging.getLogger("credpart"), logging.StreamHandler(sys.stderr)
+    level = logger.level
+    logger.addHandler(lines)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(lines)
 
 
 def _tell(error: Exception) -> int:
