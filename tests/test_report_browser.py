@@ -15,6 +15,7 @@ import pytest
 from credpart import CalibratedClustering
 from credpart.datasets import load_butterfly, load_iris
 from credpart.report import payload, write_report
+from tests.payloads import PAYLOADS
 
 IRIS = load_iris()
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -341,71 +342,6 @@ def test_print_shows_all_but_the_controls(page):
     assert len(rows(page)) == 40
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert page.locator("#count").inner_text() == "150 objects"
-
-
-HIT = "window.hit=1"
-PAYLOADS = [
-    f"<script>{HIT}</script>",
-    f"</script><script>{HIT}</script>",
-    f"</title><script>{HIT}</script>",
-    f"</style><script>{HIT}</script>",
-    f"</textarea><script>{HIT}</script>",
-    f"<ScRiPt>{HIT}</sCrIpT>",
-    f"<script >{HIT}</script >",
-    f"<script/x>{HIT}</script>",
-    f"<script\n>{HIT}</script>",
-    f"<<script>{HIT}//<</script>",
-    f"<scr<script>ipt>{HIT}</scr</script>ipt>",
-    f"--><script>{HIT}</script>",
-    f"<!--><script>{HIT}</script>-->",
-    f"<!--<script>{HIT}</script>",
-    f"]]><script>{HIT}</script>",
-    f"\u2028</script><script>{HIT}</script>\u2029",
-    f"\\u003cscript>{HIT}\\u003c/script>",
-    f"&lt;script&gt;{HIT}&lt;/script&gt;",
-    f"&#60;script&#62;{HIT}&#60;/script&#62;",
-    f"%3Cscript%3E{HIT}%3C/script%3E",
-    f"<script type=module>{HIT}</script>",
-    f"<script src=data:text/javascript,{HIT}></script>",
-    f"<img src=x onerror={HIT}>",
-    f'"><img src=x onerror={HIT}>',
-    f"'><img src=x onerror={HIT}>",
-    f"`><img src=x onerror={HIT}>",
-    f"<img src=x onerror='{HIT}'",
-    f'<img src="x`onerror={HIT}">',
-    f"<image href=x onerror={HIT}>",
-    f"<svg onload={HIT}>",
-    f"<svg/onload={HIT}>",
-    f"<svg><script>{HIT}</script></svg>",
-    f"<svg><animate onbegin={HIT} attributeName=x dur=1s>",
-    f"<svg><set onbegin={HIT} attributeName=x>",
-    f"<svg><a href=javascript:{HIT}><text>x</text></a></svg>",
-    f"<svg><foreignObject><img src=x onerror={HIT}></foreignObject></svg>",
-    f"<math><mtext><script>{HIT}</script></mtext></math>",
-    f"<body onload={HIT}>",
-    f"<body onpageshow={HIT}>",
-    f"<input autofocus onfocus={HIT}>",
-    f"<select autofocus onfocus={HIT}>",
-    f"<details open ontoggle={HIT}>",
-    f"<video><source onerror={HIT}></video>",
-    f"<audio src=x onerror={HIT}>",
-    f"<marquee onstart={HIT}>",
-    f"<iframe src=javascript:parent.{HIT}></iframe>",
-    f"<iframe srcdoc='<script>parent.{HIT}</script>'></iframe>",
-    f"<object data=javascript:{HIT}></object>",
-    f"<embed src=javascript:{HIT}>",
-    f"<form action=javascript:{HIT}><button autofocus>x</button></form>",
-    f"<a href=javascript:{HIT}>x</a>",
-    "<base href=https://example.org/>",
-    "<link rel=stylesheet href=https://example.org/x.css>",
-    "<meta http-equiv=refresh content='0;url=https://example.org/'>",
-    "<style>@import 'https://example.org/x.css';</style>",
-    f"<style onload={HIT}>*{{}}</style>",
-    f"' onmouseover={HIT} x='",
-    f'" autofocus onfocus={HIT} tabindex=1 x="',
-    f"{{{{ [].constructor.constructor('{HIT}')() }}}}",
-    f"${{{HIT}}}{{% raw %}}{{{{7*7}}}}=cmd|' /C calc'!A0",
-]
 
 
 def unharmed(page):
