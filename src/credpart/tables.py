@@ -45,6 +45,12 @@ class Objects:
         Names of the objects.
     classes : array of str or None
         Known classes, that no method sees.
+
+    Examples
+    --------
+    >>> from credpart.tables import read_objects
+    >>> read_objects("butterfly").X.shape
+    (11, 2)
     """
 
     X: pd.DataFrame
