@@ -164,3 +164,16 @@ def test_shells_complete_commands_and_options():
             },
         )
         assert set(completions) <= set(done.stdout.split())
+
+
+def test_the_summary_is_one_screen_and_says_whether_to_trust_it(tmp_path, capsys):
+    assert run("fit", "iris", *QUICK, "--out", tmp_path / "out") == 0
+    shown = capsys.readouterr().out
+    assert len(shown.splitlines()) <= 24
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    for words in ("150 objects, 3 clusters, model VVI", "certain", "ambiguous", "setosa"):
+        assert words in shown
+    assert f"{summary['diagnosis']['grade'].upper()}  " in shown
+    assert "n_replicates" not in shown  # advice is in options
+    for name, count in summary["sets"].items():
+        assert f"{name} {count}" in shown
