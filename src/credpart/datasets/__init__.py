@@ -17,12 +17,16 @@ from credpart.datasets.loaders import (
     load_gvhd,
     load_iris,
 )
+from credpart.datasets.skewed import SkewTruth, make_skew_t
+from credpart.datasets.survey import SurveyTruth, make_survey
 
 __all__ = [
     "DATASETS",
     "Dataset",
     "GaussianTruth",
     "Sample",
+    "SkewTruth",
+    "SurveyTruth",
     "load",
     "load_butterfly",
     "load_diabetes",
@@ -32,4 +36,6 @@ __all__ = [
     "make_mixture1",
     "make_mixture2",
     "make_mixture3",
+    "make_skew_t",
+    "make_survey",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +37,13 @@ class Sample:
 
     Attributes
     ----------
-    X : array of shape (n, d)
+    X : array or DataFrame of shape (n, d)
         The draws.
     y : array of shape (n,)
         The component that each came from, counted from 0.
     posteriors : array of shape (n, c)
         True probabilities of the components given ``X``.
-    truth : GaussianTruth
+    truth : GaussianTruth, SkewTruth or SurveyTruth
         The parameters of the mixture.
 
     Examples
@@ -54,14 +54,15 @@ class Sample:
     ((5, 2), [1, 0, 0, 0, 2], (5, 3))
     """
 
-    X: Array
+    X: Any
     y: NDArray[np.intp]
     posteriors: Array
-    truth: GaussianTruth
+    truth: Any
 
     def __post_init__(self) -> None:
         for array in (self.X, self.y, self.posteriors):
-            array.flags.writeable = False
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
 
     def __repr__(self) -> str:
         (n, d), c = self.X.shape, self.posteriors.shape[1]
