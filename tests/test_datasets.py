@@ -1,13 +1,25 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn.datasets
+from scipy.special import gamma, softmax
 from scipy.stats import multivariate_normal
 
 from credpart import datasets
-from credpart.datasets import DATASETS, load, load_butterfly, load_diabetes, load_gvhd, load_iris
+from credpart.datasets import (
+    DATASETS,
+    load,
+    load_butterfly,
+    load_diabetes,
+    load_gvhd,
+    load_iris,
+    skewed,
+)
 from credpart.datasets.generators import TRUTHS
 
+REFERENCE = Path(__file__).parent / "reference"
 MAKERS = {
     "example3": datasets.make_example3,
     "mixture1": datasets.make_mixture1,
@@ -147,12 +159,15 @@ def test_large_samples_have_the_moments_of_the_truth(name):
         assert (error < 5 * np.sqrt(2 / len(own)) * np.outer(scale, scale)).all()
 
 
-@pytest.mark.parametrize("name", MAKERS)
+CALIBRATED = {**MAKERS, "skew_t": datasets.make_skew_t, "survey": datasets.make_survey}
+
+
+@pytest.mark.parametrize("name", CALIBRATED)
 def test_posteriors_are_calibrated(name):
     # E[1(y = k) - posterior_k | X] = 0, so weighted by any function of X it averages to 0; the
     # posterior itself is such a function.  Five standard errors with a variance of at most 1/4.
     n = 60_000
-    sample = MAKERS[name](n, random_state=3)
+    sample = CALIBRATED[name](n, random_state=3)
     excess = np.eye(3)[sample.y] - sample.posteriors
     assert np.abs(excess.mean(axis=0)).max() < 5 * 0.5 / np.sqrt(n)
     assert np.abs((excess * sample.posteriors).mean(axis=0)).max() < 5 * 0.5 / np.sqrt(n)
@@ -178,3 +193,48 @@ def test_samples_are_frozen():
 def test_sizes_that_are_no_counts_are_refused(n):
     with pytest.raises(ValueError, match="`n` must be an integer >= 1, got"):
         datasets.make_example3(n)
+
+
+def test_skew_t_posteriors_agree_with_the_reference():
+    # densities of EMMIXskew, at points that it drew
+    table = pd.read_csv(REFERENCE / "skew_t_sample.csv")
+    logs = table[["logdens1", "logdens2", "logdens3"]].to_numpy() + np.log([0.3, 0.3, 0.4])
+    found = skewed._posteriors(table[["x1", "x2"]].to_numpy(), skewed.SKEWED)
+    np.testing.assert_allclose(found, softmax(logs, axis=1), atol=1e-8)
+
+
+def test_skew_t_has_the_means_of_the_truth():
+    n = 60_000
+    sample = datasets.make_skew_t(n, random_state=0)
+    proportions, locations, _, skewness, dof = sample.truth
+    for k in range(3):
+        own = sample.X[sample.y == k]
+        assert abs(len(own) / n - proportions[k]) < 0.01
+        # E |z| E w^(-1/2), for w of mean 1 with a gamma law of shape nu / 2
+        half = dof[k] / 2
+        factor = np.sqrt(2 * half / np.pi) * gamma(half - 0.5) / gamma(half)
+        expected = locations[k] + factor * skewness[k]
+        np.testing.assert_allclose(own.mean(axis=0), expected, atol=0.25)
+
+
+def test_survey_has_the_shares_of_the_truth():
+    sample = datasets.make_survey(30_000, random_state=0, missing=0.2)
+    assert not sample.X["q1"].isna().any()
+    assert sample.X["q2"].isna().mean() == pytest.approx(0.2, abs=0.02)
+    for j, table in enumerate(sample.truth.probabilities):
+        answers = sample.X[f"q{j + 1}"]
+        for k in range(3):
+            shares = answers[sample.y == k].value_counts(normalize=True, sort=False)
+            np.testing.assert_allclose(shares.to_numpy(), table[k], atol=0.04)
+
+
+def test_survey_posteriors_are_bayes_theorem():
+    sample = datasets.make_survey(40, random_state=1, missing=0.3)
+    for i in range(40):
+        joint = sample.truth.proportions.copy()
+        for j, table in enumerate(sample.truth.probabilities):
+            code = sample.X[f"q{j + 1}"].cat.codes.iloc[i]
+            joint *= table[:, code] if code >= 0 else 1.0
+        np.testing.assert_allclose(sample.posteriors[i], joint / joint.sum(), rtol=1e-10)
+    with pytest.raises(ValueError, match=r"`missing` must be in \[0, 1\), got 1.5"):
+        datasets.make_survey(5, missing=1.5)

@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _HOME = {
     "fit_mixture": "credpart.mixture",
     "select_mixture": "credpart.mixture",
+    "MixtureFamily": "credpart.mixture",
     "focal_sets": "credpart.focal",
     "EvidentialPartition": "credpart.partition",
     "PairwiseIntervals": "credpart.intervals",

@@ -75,7 +75,15 @@ def read_mixed(X: Any, at_least: int = 0) -> Table:
     def choose(j: int, column: Column) -> Levels:
         return None if column.is_number else _levels(j, column)
 
-    return X if isinstance(X, Table) else _coded(X, at_least, choose)
+    table: Table = X if isinstance(X, Table) else _coded(X, at_least, choose)
+    codes = [levels is not None for levels in table.levels or ()]
+    if all(codes) or not any(codes):
+        what, other = ("numbers", "latent-class") if all(codes) else ("categories", "VVI")
+        raise ValueError(
+            f"`X` must have columns of numbers and of categories for a mixed model, got none of "
+            f"{what}. Use model {other!r}."
+        )
+    return table
 
 
 def kinds(X: Any) -> list[bool]:
@@ -86,6 +94,13 @@ def kinds(X: Any) -> list[bool]:
     if not isinstance(frame, nw.DataFrame):
         return []
     return [_is_number(column) for column in frame.iter_columns()]
+
+
+def text_columns(X: Any) -> list[str]:
+    """Names of the columns of a frame that hold text."""
+    frame = nw.from_native(X, eager_only=True)
+    kinds = zip(frame.columns, frame.iter_columns(), strict=True)
+    return [name for name, column in kinds if column.dtype in (nw.String, nw.Object)]
 
 
 def as_numbers(table: Table) -> Array:
@@ -137,10 +152,7 @@ def _columns(X: Any) -> tuple[list[Column], list[str] | None]:
             Column(f"column {name!r}", _objects(column.to_list()), _is_number(column))
             for name, column in pairs
         ], names
-    try:
-        raw = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
-    except ValueError:
-        raise ValueError("`X` must be a 2-D array, got rows of unequal lengths.") from None
+    raw = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
     if raw.ndim != 2:
         raise ValueError(f"`X` must be 2-D, got shape {raw.shape}.")
     found = []

@@ -1,7 +1,8 @@
 """The whole pipeline as one estimator: the only module that knows all stages."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from credpart._checks import (
     Array,
+    Table,
     check_choice,
     check_cluster_numbers,
-    check_data,
     check_fraction,
     check_integer,
     check_weights,
 )
+from credpart._columns import sortable
 from credpart._memory import check_pairs
 from credpart._progress import Progress, shown
 from credpart._random import seed_sequence
@@ -33,7 +35,7 @@ from credpart.mixture.fit import (
     REGULARIZATIONS,
     fit_mixture,
 )
-from credpart.mixture.models import check_models
+from credpart.mixture.models import Model, read
 from credpart.mixture.selection import AUTO, Selection, select_mixture
 from credpart.partition import EvidentialPartition
 from credpart.replicates import bootstrap
@@ -171,21 +173,23 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array of shape (n,), optional
             Weights of the objects.
         """
-        table = check_data(X, at_least=2)
+        table, models = read(X, "model", self.model, at_least=2)
         validate_data(self, X, skip_check_array=True)
-        numbers, models = self._check_parameters()
+        numbers = self._check_parameters(len(models))
         check_pairs(len(table.values), self.n_replicates, min(numbers))
         weights = check_weights("sample_weight", sample_weight, len(table.values))
         seed = seed_sequence(self.random_state)
-        self._fit_X, self._fit_weights, self._index = table.values, weights, table.index
+        # categories stay as they came: codes mean nothing without their levels
+        self._fit_X = table.values if table.levels is None else deepcopy(X)
+        self._fit_weights, self._index = weights, table.index
         self.timings_: dict[str, float] = {}
 
         with shown("select", self.verbose, self.timings_) as progress:
-            self.selection_ = self._select(X, weights, numbers, models, progress)
+            self.selection_ = self._select(table, weights, numbers, models, progress)
             self.mixture_ = self.selection_.best
         with shown("bootstrap", self.verbose, self.timings_) as progress:  # Algorithm 1, lines 1-3
             self.replicates_ = bootstrap(
-                table.values,
+                table,
                 self._contenders(),
                 self.n_replicates,
                 resampling=self.resampling,
@@ -266,20 +270,21 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         (1, 3)
         """
         check_is_fitted(self, "partition_")
-        values = check_data(X).values
+        table = self.mixture_.columns.read(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         B, (n, f) = len(self.replicates_), self.partition_.masses.shape
         size = max(1, NEW_VALUES // (B * self.partition_.n_clusters + 2 * n))
         known = self.replicates_.posteriors(self._fit_X, n_jobs=self.n_jobs)
-        masses = np.empty((len(values), f))
+        masses = np.empty((len(table.values), f))
         with shown("predict", self.verbose) as progress:
-            for first in range(0, len(values), size):
+            for first in range(0, len(masses), size):
                 rows = slice(first, first + size)
-                new = self.replicates_.posteriors(values[rows], n_jobs=self.n_jobs)
+                some = table._replace(values=table.values[rows])
+                new = self.replicates_.posteriors(some, n_jobs=self.n_jobs)
                 bounds = cross_intervals(new, known, self.intervals_.level, n_jobs=self.n_jobs)
                 masses[rows] = row_masses(self.partition_, *bounds)
                 if progress is not None:
-                    progress("predict", min(1.0, rows.stop / len(values)))
+                    progress("predict", min(1.0, rows.stop / len(masses)))
         return masses
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -308,15 +313,14 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         html: str = super()._html_repr()
         return html + (summary_html(self) if hasattr(self, "partition_") else "")
 
-    def _check_parameters(self) -> tuple[list[int], list[str]]:
-        """Refuse bad parameters before anything is computed; return numbers and models to try."""
+    def _check_parameters(self, n_models: int) -> list[int]:
+        """Refuse bad parameters before anything is computed; return numbers of clusters to try."""
         numbers = check_cluster_numbers(self.n_clusters, auto=AUTO)
         check_choice("criterion", self.criterion, CRITERIA)
         check_choice("selection", self.selection, SELECTIONS)
         check_choice("resampling", self.resampling, RESAMPLING)
         check_choice("regularization", self.regularization, REGULARIZATIONS)
         check_integer("overlap", self.overlap, at_least=1)
-        models = list(check_models("model", self.model, self.n_features_in_))
         _check_sets(self.focal_sets, self.omega, numbers)
         level = check_fraction("level", self.level)
         B = check_integer("n_replicates", self.n_replicates, at_least=1)
@@ -326,19 +330,19 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 f"`n_replicates` must be at least 2 / (1 - level) = {needed} for level {level:g}, "
                 f"got {B}."
             )
-        if self.regularization == "pooled" and not len(numbers) == len(models) == 1:
+        if self.regularization == "pooled" and not len(numbers) == n_models == 1:
             raise ValueError(
                 "`regularization` must be 'fallback' or 'none' where the model or the number of "
                 "clusters is chosen, got 'pooled'. Give one `model` and one `n_clusters`."
             )
-        return numbers, models
+        return numbers
 
     def _select(
         self,
-        X: Any,
+        table: Table,
         weights: Array,
         numbers: list[int],
-        models: list[str],
+        models: Mapping[str, Model],
         progress: Progress | None,
     ) -> Selection:
         """All fits that the mixture is chosen from."""
@@ -349,14 +353,14 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         }
         if len(numbers) == len(models) == 1:
             fit = fit_mixture(
-                X, numbers[0], models[0], regularization=self.regularization, **options
+                table, numbers[0], models, regularization=self.regularization, **options
             )
-            cell = numbers[0], models[0]
+            cell = numbers[0], fit.model
             return Selection({cell: fit}, {}, self.criterion, (cell[0],), (cell[1],))
         if isinstance(self.n_clusters, str):  # "auto" asks for no more than the data can carry
-            distinct = len(np.unique(self._fit_X[weights > 0.0], axis=0))
+            distinct = len(np.unique(sortable(table.values[weights > 0.0]), axis=0))
             numbers = [c for c in numbers if c < distinct] or numbers[:1]
-        return select_mixture(X, numbers, models, self.criterion, progress=progress, **options)
+        return select_mixture(table, numbers, models, self.criterion, progress=progress, **options)
 
     def _contenders(self) -> list[Any]:
         """The fits that replicates choose among, the best one first."""

@@ -11,6 +11,7 @@ from credpart.mixture.location_scale import LocationScale
 from credpart.mixture.mixed import Mixed
 from credpart.mixture.skew import SKEW_NORMAL, SKEW_T
 from credpart.mixture.student import T
+from examples.poisson_family import Poisson, PoissonParams
 
 PROPORTIONS = np.array([[0.4, 0.6]])
 LOCATIONS = np.array([[[-1.0, 0.0], [1.0, 0.5]]])
@@ -77,6 +78,11 @@ def mixed() -> Case:
     return Case(family, family.m_step(statistics, np.array([0]), None), 0)
 
 
+def poisson() -> Case:
+    rates = np.array([[[2.0, 9.0, 4.0], [6.0, 3.0, 4.5]]])
+    return Case(Poisson(rates[0]), PoissonParams(PROPORTIONS, rates), 0)
+
+
 CASES = {
     "VVV": gaussian(),
     "t": location_scale(T),
@@ -86,4 +92,5 @@ CASES = {
     "skew-t-EEE": location_scale(SKEW_T, "EEE"),
     "latent-class": latent_class(),
     "mixed": mixed(),
+    "own": poisson(),
 }

@@ -84,7 +84,8 @@ def make_survey(n: int = 500, random_state: RandomState = None, *, missing: floa
     for j, table in enumerate(SURVEY.probabilities):
         codes = (rng.random((size, 1)) > np.cumsum(table, axis=1)[y, :-1]).sum(axis=1)
         gone = (rng.random(size) < missing) & (j > 0)
+        names = np.array(LEVELS[table.shape[1]], dtype=object)
         joint += np.where(gone[:, None], 0.0, np.log(table).T[codes])
-        answers = pd.Categorical.from_codes(np.where(gone, -1, codes), LEVELS[table.shape[1]])
-        columns[f"q{j + 1}"] = answers
+        answers = pd.Series(np.where(gone, None, names[codes]), dtype=object)
+        columns[f"q{j + 1}"] = answers.astype(pd.CategoricalDtype(list(names)))
     return Sample(pd.DataFrame(columns), y, softmax(joint, axis=1), SURVEY)

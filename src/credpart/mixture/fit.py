@@ -16,13 +16,13 @@ from credpart._checks import (
     check_positive,
     check_weights,
 )
-from credpart._columns import Columns
+from credpart._columns import Columns, as_numbers
 from credpart._errors import ConvergenceWarning, DegeneracyWarning, DegenerateMixtureError
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
 from credpart.mixture.describe import fit_html
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status, normalise, row_blocks
-from credpart.mixture.models import check_model, taking_part
+from credpart.mixture.models import read, taking_part
 from credpart.mixture.screen import screen
 from credpart.mixture.search import Candidate, Cell, Outcome, Setting, run, search_all, set_up
 from credpart.mixture.start import starting_partitions
@@ -66,6 +66,8 @@ class MixtureFit:
         Iterations of EM.
     status : Status
         How the fit ended: ok, regularised or not converged.
+    remarks : tuple of str
+        What to know of the parameters: degrees of freedom at their cap, pseudo-counts.
 
     Examples
     --------
@@ -111,6 +113,11 @@ class MixtureFit:
         for array in params:
             array.flags.writeable = False
         return params
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know of the parameters: bounds that were reached, priors that were used."""
+        return tuple(self.family.remarks(self.internal))
 
     def criterion(self, name: str) -> float:
         """The value of a criterion by its name: larger is better."""
@@ -231,7 +238,7 @@ def as_candidate(setting: Setting, start: ArrayLike, cell: Cell) -> Candidate:
 def fit_mixture(
     X: Any,
     n_clusters: int,
-    model: str = "VVV",
+    model: Any = "VVV",
     *,
     start: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -286,46 +293,46 @@ def fit_mixture(
     >>> round(fit.loglik, 2), round(fit.bic, 2)
     (-186.07, -562.55)
     """
-    table = check_data(X, at_least=0)
+    table, chosen = read(X, "model", model, several=False)
     c = check_integer("n_clusters", n_clusters, at_least=1)
-    row = check_model("model", model, table.values.shape[1])
+    (name,) = chosen
     check_choice("regularization", regularization, REGULARIZATIONS)
     limits: dict[str, Any] = {
         "tol": check_positive("tol", tol),
         "max_iter": check_integer("max_iter", max_iter, at_least=1),
     }
     weights = check_weights("sample_weight", sample_weight, len(table.values))
-    cell, seed = (c, model), check_seed(random_state)
-    screening = screen(table, {model: row}, [c], weights)
+    cell, seed = (c, name), check_seed(random_state)
+    screening = screen(table, chosen, [c], weights)
     if cell in screening.refused:
         raise ValueError(
-            f"`model` {model!r} cannot be fitted: {screening.refused[cell]}. "
+            f"`model` {name!r} cannot be fitted: {screening.refused[cell]}. "
             "Leave columns out, or fit a more constrained model."
         )
     screening.warn()
 
-    models = taking_part({model: row}) if start is None else {model: row}
+    models = taking_part(chosen) if start is None else chosen
     settings = set_up(models, table, weights)
-    setting = settings[-1]  # the model's own
+    setting = settings[-1]  # the model's own: all others are simpler
     if start is not None:
         first = as_candidate(setting, start, cell)
     else:
         n_starts = check_integer("n_starts", n_starts, at_least=1)
-        starts = starting_partitions(table.values, weights, [c], n_starts, seed)
+        starts = starting_partitions(as_numbers(table), weights, [c], n_starts, seed)
         first = as_candidate(setting, starts[0][c], cell)
     if regularization == "pooled":
-        setting = pooled(setting, first)
+        settings[-1] = setting = pooled(setting, first)
     with one_blas_thread():
         if start is not None:
             outcome = run(setting, [first], **limits)[0]
         else:
-            outcome = search_all([*settings[:-1], setting], starts, **limits)[cell]
+            outcome = search_all(settings, starts, **limits)[cell]
         broken = outcome.status == Status.DEGENERATE or (start is None and bool(outcome.flaw))
         if broken and regularization == "fallback":
             outcome = run(pooled(setting, first), [first], **limits)[0]
     if (broken and regularization == "none") or outcome.status == Status.DEGENERATE:
         raise DegenerateMixtureError(
-            f"No mixture of {c} components with model {model!r} can be fitted: {outcome.flaw}. "
+            f"No mixture of {c} components with model {name!r} can be fitted: {outcome.flaw}. "
             f"Fit fewer clusters or a more constrained model{REMEDIES[regularization]}."
         )
     regularised = regularization == "pooled" or broken

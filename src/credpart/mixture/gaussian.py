@@ -150,6 +150,10 @@ class Gaussian:
         """Components (b, k) that are flat by chance."""
         return by_chance(params.flatness, params.proportions, n, self.frame.d)
 
+    def remarks(self, params: GaussianParams) -> list[str]:
+        """Nothing: a singular mixture is an error."""
+        return []
+
     def _is_lost(self, natural: Array, total: Array) -> NDArray[np.bool_]:
         """Components (b, k) whose variance drowns in the rounding of the total covariance."""
         d = self.frame.d

@@ -136,6 +136,13 @@ class LatentClass:
         """Probabilities are bounded: no component is a spike."""
         return np.zeros(params.proportions.shape, dtype=bool)
 
+    def remarks(self, params: LatentClassParams) -> list[str]:
+        """The prior."""
+        return [
+            f"{self.pseudo:g} pseudo-observation(s) with the frequencies of the whole data in each "
+            "class and column keep probabilities off 0 and 1"
+        ]
+
     def _totals(self, counts: Array) -> Array:
         """Sums over the levels of each column, for every level."""
         starts = np.cumsum((0, *self.levels[:-1]))

@@ -252,6 +252,18 @@ class LocationScale:
         """Components (b, k) that are flat by chance."""
         return by_chance(params.flatness, params.proportions, n, self.frame.d)
 
+    def remarks(self, params: LocationScaleParams) -> list[str]:
+        """Degrees of freedom at their bounds."""
+        if self.law.bounds is None:
+            return []
+        least, most = self.law.bounds
+        words = {most: "normal for all purposes", least: "the heaviest allowed"}
+        return [
+            f"component {k + 1} has {bound:g} degrees of freedom, a bound: its tails are {what}"
+            for bound, what in words.items()
+            for k in np.flatnonzero(params.dof[0] == bound)
+        ]
+
     def encode(self, params: LocationScaleParams) -> Array:
         """Coordinates: log proportions, locations, skewness, scale matrices, log dof."""
         scales = chart.encode_scales(params.scales)

@@ -164,3 +164,8 @@ class Mixed:
     def is_spurious(self, params: MixedParams, n: float) -> NDArray[np.bool_]:
         """Components (b, k) that are flat by chance."""
         return by_chance(params.flatness, params.proportions, n, len(self.numeric))
+
+    def remarks(self, params: MixedParams) -> list[str]:
+        """The prior of the categories."""
+        classes = LatentClassParams(params.proportions, params.probabilities, params.natural)
+        return self.categories.remarks(classes)

@@ -7,17 +7,23 @@ computed of the data; families are compared by what they say of the data in its 
 Names: the 14 covariance structures of Gaussian mixtures, "E" and "V" in one dimension; "t",
 "skew-normal" and "skew-t" with a scale matrix for each component, and with a structure, as in
 "t-EEE", one of the ten that need no common axes of unlike components; "latent-class"; "mixed".
+A user's own family has a row too, made when it is given.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from credpart._checks import Array, Table, check_data
+from credpart._columns import kinds, read_categories, read_mixed, text_columns
+from credpart._errors import DataWarning
 from credpart.mixture.chart import LINEAR
 from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES, Structure
 from credpart.mixture.frame import NAMES, TABLE
 from credpart.mixture.gaussian import Gaussian
+from credpart.mixture.latent_class import LatentClass
 from credpart.mixture.location_scale import Law, LocationScale
+from credpart.mixture.mixed import Mixed
 from credpart.mixture.skew import SKEW_NORMAL, SKEW_T
 from credpart.mixture.student import T
 
@@ -62,6 +68,18 @@ def _location_scale(law: Law) -> Make:
     return make
 
 
+def _latent_class(table: Table, weights: Array, structures: Sequence[str]) -> LatentClass:
+    return LatentClass.of(table.values, _numbers_of_levels(table), weights)
+
+
+def _mixed(table: Table, weights: Array, structures: Sequence[str]) -> Mixed:
+    return Mixed.of(table.values, _numbers_of_levels(table), weights)
+
+
+def _numbers_of_levels(table: Table) -> list[int]:
+    return [0 if levels is None else len(levels) for levels in table.levels or ()]
+
+
 def below(structure: str) -> set[str]:
     """All structures nested in one."""
     direct = TABLE[structure].nested
@@ -99,11 +117,13 @@ MODELS: Mapping[str, Model] = {
     **_rows("t", T, [""]),
     **_rows("skew-normal", SKEW_NORMAL, [""]),
     **_rows("skew-t", SKEW_T, ["t", "skew-normal"]),
+    "latent-class": Model("latent-class", _latent_class, read=read_categories),
+    "mixed": Model("mixed", _mixed, "VVI", read=read_mixed),
 }
 
 
 def model_names(d: int) -> list[str]:
-    """Models for d columns of numbers."""
+    """Models for d columns."""
     return [name for name in MODELS if d == 1 or name not in ONE_DIMENSION]
 
 
@@ -112,29 +132,76 @@ def auto_models(d: int) -> list[str]:
     return list(ONE_DIMENSION if d == 1 else STRUCTURES)
 
 
-def check_model(name: str, value: Any, d: int, *others: str) -> Model:
-    """The row of a model; ``others``: what else the argument may be, for the message."""
-    names = model_names(d)
-    if not isinstance(value, str) or value not in names:
-        plain = [model for model in names if MODELS[model].is_plain]
-        listed = ", ".join(map(repr, [*others, *plain]))
-        raise ValueError(
-            f"`{name}` must be one of {listed}, or a family with a structure as in "
-            f"'t-EEE', got {value!r}."
-        )
-    return MODELS[value]
-
-
-def check_models(name: str, value: Any, d: int) -> dict[str, Model]:
-    """Rows of the models that an argument names, in its order."""
-    if isinstance(value, str) and value == "auto":
-        return {model: MODELS[model] for model in auto_models(d)}
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        return {value: check_model(name, value, d, "auto")}
-    models = {model: check_model(name, model, d) for model in value}
-    if not models:
+def read(
+    X: Any, name: str, value: Any, *, at_least: int = 0, several: bool = True
+) -> tuple[Table, dict[str, Model]]:
+    """Read data as the models that an argument gives ask for; return these, in its order."""
+    if isinstance(value, Mapping):  # models that were checked
+        return next(iter(value.values())).read(X, at_least=at_least), dict(value)
+    is_auto = several and isinstance(value, str) and value == "auto"
+    many = several and isinstance(value, Iterable) and not isinstance(value, str)
+    given = _chosen_for(X) if is_auto else list(value) if many else [value]
+    if not given and not is_auto:
         raise ValueError(f"`{name}` must name at least one model, got none.")
-    return models
+    rows = [_row(model) for model in given]
+    readers = {row.read for _, row in filter(None, rows)}
+    if len(readers) > 1:
+        raise ValueError(
+            f"`{name}` must be models that read the data alike, got {value!r}. "
+            "Likelihoods of numbers and of categories cannot be compared."
+        )
+    table = readers.pop()(X, at_least=at_least) if readers else check_data(X, at_least=at_least)
+    d = table.values.shape[1]
+    if not given:  # "auto" for numbers
+        return table, {model: MODELS[model] for model in auto_models(d)}
+    others = ["auto"] if several and not many else []
+    return table, dict(
+        row if row and (d == 1 or row[0] not in ONE_DIMENSION) else _refuse(name, model, d, others)
+        for model, row in zip(given, rows, strict=True)
+    )
+
+
+def _row(model: Any) -> tuple[str, Model] | None:
+    """Name and row of a model: of the table, or of a family of one's own."""
+    if isinstance(model, str):
+        return (model, MODELS[model]) if model in MODELS else None
+    if hasattr(model, "log_joint") and not isinstance(model, type):
+        name = getattr(model, "name", type(model).__name__)
+        return str(name), Model(f"own {name}", lambda table, weights, structures: model)
+    if callable(model):
+        name = getattr(model, "name", getattr(model, "__name__", type(model).__name__))
+
+        def make(table: Table, weights: Array, structures: Sequence[str]) -> Any:
+            return model(table.values[weights > 0.0])
+
+        return str(name), Model(f"own {name}", make)
+    return None
+
+
+def _refuse(name: str, value: Any, d: int, others: Sequence[str]) -> tuple[str, Model]:
+    plain = [model for model in model_names(d) if MODELS[model].is_plain]
+    raise ValueError(
+        f"`{name}` must be one of {', '.join(map(repr, [*others, *plain]))}, a family with a "
+        f"structure as in 't-EEE', or a family of your own, got {value!r}."
+    )
+
+
+def _chosen_for(X: Any) -> list[str]:
+    """What "auto" is for a frame with categories; nothing for numbers."""
+    numbers = kinds(X)
+    if all(numbers):
+        return []
+    model = "mixed" if any(numbers) else "latent-class"
+    texts = text_columns(X)
+    if texts:
+        listed = ", ".join(map(repr, texts))
+        warnings.warn(
+            f"The text of {listed} is read as categories, and the model is {model!r}. Leave out "
+            "columns that are no attributes; columns of type category are read without a warning.",
+            DataWarning,
+            stacklevel=4,
+        )
+    return [model]
 
 
 def taking_part(chosen: Mapping[str, Model]) -> dict[str, Model]:

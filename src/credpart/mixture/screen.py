@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credpart._checks import Table, check_spread
+from credpart._columns import sortable
 from credpart._errors import DataWarning
 from credpart.mixture.models import Model
 
@@ -52,7 +53,7 @@ def screen(
     """Look at the data before any fit; an error if there are too few rows for any."""
     present = np.flatnonzero(weights > 0.0)
     X = table.values[present]
-    distinct = len(np.unique(X, axis=0))
+    distinct = len(np.unique(sortable(X), axis=0))
     (n, d), most = X.shape, max(numbers)
     if distinct <= most:
         raise ValueError(
@@ -67,8 +68,8 @@ def screen(
             "by a constant."
         )
     check_spread(np.ptp(X, axis=0), table)
-    constant = [j for j in range(d) if np.ptp(X[:, j]) == 0.0]
-    dependent = dependent_columns(X) if distinct > d else []
+    constant = [j for j in range(d) if np.nanmax(X[:, j]) == np.nanmin(X[:, j])]
+    dependent = dependent_columns(X) if distinct > d and table.levels is None else []
     refused: dict[tuple[int, str], str] = {}
     for c, (model, row) in product(numbers, models.items()):
         structure = row.shape
@@ -101,9 +102,9 @@ def _remarks(
         notes.append(f"{_named(table, constant)} constant")
     if dependent:
         notes.append(f"{_named(table, dependent)} a linear combination of other columns")
-    if distinct < len(X) / 2:
+    if distinct < len(X) / 2 and table.levels is None:  # answers to questions do repeat
         notes.append(f"{len(X) - distinct} of {len(X)} rows repeat another row")
-    low, middle, high = np.percentile(X, [25, 50, 75], axis=0)
+    low, middle, high = np.nanpercentile(X, [25, 50, 75], axis=0)
     far = np.abs(X - middle) > OUTLYING * (high - low)
     far &= high > low
     if far.any():

@@ -1,6 +1,6 @@
 """The number of clusters and the model, by BIC, ICL or AIC."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from credpart._checks import (
     check_choice,
     check_cluster_numbers,
-    check_data,
     check_integer,
     check_positive,
     check_weights,
 )
+from credpart._columns import as_numbers
 from credpart._errors import DegenerateMixtureError
 from credpart._progress import Progress
 from credpart._threads import one_blas_thread
@@ -28,7 +28,7 @@ from credpart.mixture.fit import (
     as_fit,
     check_seed,
 )
-from credpart.mixture.models import check_models, taking_part
+from credpart.mixture.models import read, taking_part
 from credpart.mixture.screen import screen
 from credpart.mixture.search import Cell, search_all, set_up
 from credpart.mixture.start import starting_partitions
@@ -109,7 +109,7 @@ class Selection:
 def select_mixture(
     X: Any,
     n_clusters: int | Iterable[int] | str = AUTO,
-    models: str | Sequence[str] = "auto",
+    models: Any = "auto",
     criterion: str = "bic",
     *,
     sample_weight: ArrayLike | None = None,
@@ -159,10 +159,8 @@ def select_mixture(
     >>> selection.table.loc[3, ["VEV", "VVV"]].round(1).tolist()
     [-562.6, -580.8]
     """
-    table = check_data(X, at_least=0)
-    d = table.values.shape[1]
+    table, rows = read(X, "models", models)
     numbers = check_cluster_numbers(n_clusters, auto=AUTO)
-    rows = check_models("models", models, d)
     check_choice("criterion", criterion, CRITERIA)
     weights = check_weights("sample_weight", sample_weight, len(table.values))
     n_starts = check_integer("n_starts", n_starts, at_least=1)
@@ -186,7 +184,7 @@ def select_mixture(
     fitted = {name: row for name, row in rows.items() if name in {model for _, model in cells}}
     with one_blas_thread():
         settings = set_up(taking_part(fitted), table, weights)
-        starts = starting_partitions(table.values, weights, numbers, n_starts, seed)
+        starts = starting_partitions(as_numbers(table), weights, numbers, n_starts, seed)
         found = search_all(settings, starts, **limits)
     missing = refused | {cell: found[cell].flaw for cell in cells if found[cell].flaw}
     homes = {model: setting for setting in settings for model in setting.models}
