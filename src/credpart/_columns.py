@@ -43,18 +43,19 @@ class Columns:
 
     def read(self, X: Any) -> Table:
         """Check data that come after the fit; data that were read are taken as they are."""
-        if isinstance(X, Table) and X.levels == self.levels:
-            table = X
-        elif self.levels is None:
-            table = check_data(X)
-        else:
-            table = _coded(X, 1, self._known)
+        table = self.check_cells(X)
         if table.values.shape[1] != self.n_columns:
             raise ValueError(
                 f"`X` must have {self.n_columns} columns as in the fit, "
                 f"got {table.values.shape[1]}."
             )
         return table
+
+    def check_cells(self, X: Any) -> Table:
+        """Check the cells, but not yet the number of columns."""
+        if isinstance(X, Table) and X.levels == self.levels:
+            return X
+        return check_data(X) if self.levels is None else _coded(X, 1, self._known)
 
     def _known(self, j: int, column: Column) -> Levels:
         """The levels that the fit saw."""

@@ -270,7 +270,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         (1, 3)
         """
         check_is_fitted(self, "partition_")
-        table = self.mixture_.columns.read(X)
+        table = self.mixture_.columns.check_cells(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         B, (n, f) = len(self.replicates_), self.partition_.masses.shape
         size = max(1, NEW_VALUES // (B * self.partition_.n_clusters + 2 * n))
