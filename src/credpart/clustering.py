@@ -57,8 +57,10 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     n_clusters : int, iterable of int, or "auto"
         Number of clusters, or numbers to choose from by the criterion; "auto" is 1 to 9.
-    model : str or sequence of str
-        A model's name, several, or "auto": the 14 Gaussian covariance structures.
+    model : str, family, or a sequence of these
+        Models as in `fit_mixture`: Gaussian structures, "t", "skew-normal", "skew-t",
+        "latent-class", "mixed", families of your own.  Several are chosen among.  "auto" is the 14
+        Gaussian structures, or "latent-class" or "mixed" for a DataFrame with categories.
     criterion : {"bic", "icl", "aic"}
         How the number of clusters and the model are chosen.
     selection : {"each", "once"}

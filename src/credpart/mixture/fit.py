@@ -256,9 +256,12 @@ def fit_mixture(
         The objects.
     n_clusters : int
         Number of components.
-    model : str
-        Covariance structure: EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV, or in one
-        dimension E or V.
+    model : str or family
+        Covariance structure of a Gaussian mixture: EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV
+        VEV EVV VVV, or in one dimension E or V.  "t", "skew-normal" or "skew-t", with a scale
+        matrix for each component, or with a structure as in "t-EEE".  "latent-class" for
+        categories, "mixed" for numbers and categories, in both of which cells may be missing.
+        Or a family of your own, see `MixtureFamily`.
     start : array, optional
         Labels (n,) or responsibilities (n, c) to start from.  By default the best of several
         partitions is used, and the fits of all nested structures are tried as starts too: a
@@ -292,6 +295,8 @@ def fit_mixture(
     >>> fit = fit_mixture(load_iris().X, 3, "VEV")
     >>> round(fit.loglik, 2), round(fit.bic, 2)
     (-186.07, -562.55)
+    >>> fit_mixture(load_iris().X, 3, "t-EEE").params.dof.shape
+    (3,)
     """
     table, chosen = read(X, "model", model, several=False)
     c = check_integer("n_clusters", n_clusters, at_least=1)

@@ -128,7 +128,10 @@ def select_mixture(
     n_clusters : int, iterable of int, or "auto"
         Numbers of clusters to try; "auto" is 1 to 9.
     models : str or sequence of str
-        Names of models; "auto" is all 14 covariance structures, or E and V in one dimension.
+        Names of models as in `fit_mixture`, of any families side by side, as in ``("VVV", "t",
+        "skew-t")``, and families of your own.  "auto" is all 14 Gaussian covariance structures,
+        or E and V in one dimension; for a DataFrame with columns of type category, bool or text
+        it is "latent-class" or "mixed".
     criterion : {"bic", "icl", "aic"}
         What to maximise, with the sign of mclust.
     sample_weight, tol, max_iter, n_starts, random_state
@@ -147,7 +150,9 @@ def select_mixture(
     refused if a component is singular relative to the pooled within-cluster covariance, or is a
     spurious spike: flat (relative variance below 1e-3) and so small that chance explains it.
     All models also start from what the models nested in them found, so that a nested model
-    never has a higher likelihood, unless the way up from it ends in a refused fit.
+    never has a higher likelihood, unless the way up from it ends in a refused fit.  Of t and skew
+    mixtures this is so up to what the cap on degrees of freedom costs normal tails, some hundredths
+    of log-likelihood; skew mixtures maximise a penalised likelihood, and the law holds for that.
 
     Examples
     --------

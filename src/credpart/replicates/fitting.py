@@ -59,8 +59,9 @@ def bootstrap(
     X : array or DataFrame of shape (n, d)
         The objects.
     fit : MixtureFit or sequence of MixtureFit
-        The fit to start from.  With several fits of one selection, with as many clusters, the
-        model is chosen again in every replicate by the criterion.
+        The fit to start from, of any family.  With several fits of the same data, with as many
+        clusters, the model is chosen again in every replicate by the criterion; replicates of
+        different families stand side by side.
     n_replicates : int
         Number of replicates, B.
     resampling : {"nonparametric", "bayesian", "parametric"}
