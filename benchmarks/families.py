@@ -2,7 +2,7 @@
 
 Three skew t components as in the paper (n = 300, B = 500, 90 %), under a Gaussian mixture (EVV,
 the paper's choice), mixtures of t and of skew t distributions, and a selection among these by BIC
-in each replicate.  And latent classes on a simulated survey (n = 500, B = 500).
+in each replicate.  And latent classes on a simulated survey (n = 500 and 1000, B = 500).
 """
 
 import sys
@@ -92,13 +92,13 @@ def skewed(sets):
 
 
 def survey(sets):
-    for missing in (0.0, 0.1):
+    print(f"\nSurvey, {sets} data sets, means (standard errors)\n")
+    for n, missing in ((500, 0.0), (500, 0.1), (1000, 0.0), (1000, 0.1)):
         rows = []
         for seed in range(sets):
-            sample = make_survey(500, random_state=seed, missing=missing)
+            sample = make_survey(n, random_state=seed, missing=missing)
             rows.append(judge(sample, "latent-class", 3, seed)[1])
-        print(f"\nSurvey, {sets} data sets, {missing:.0%} missing, means (standard errors)\n")
-        line("latent-class", rows)
+        line(f"latent-class, n = {n}, {missing:.0%} missing", rows)
 
 
 STUDIES = {"skewed": (skewed, 30), "survey": (survey, 20)}

@@ -1,5 +1,7 @@
 """Families as models: by name through the whole pipeline."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -170,3 +172,32 @@ def test_with_one_cluster():
     fit = fit_mixture(X, 1, "skew-t")
     assert fit.posteriors(X).shape == (300, 1)
     assert bootstrap(X, fit, 20, random_state=0).counts()["ok"] == 20
+
+
+@pytest.mark.parametrize("model", ["t", "skew-normal", "skew-t"])
+def test_fits_and_replicates_can_be_pickled(model):
+    fit = fit_mixture(X, 3, model, start=SAMPLE["component"] - 1)
+    again = pickle.loads(pickle.dumps(fit))  # noqa: S301
+    assert again.posteriors(X).tobytes() == fit.posteriors(X).tobytes()
+    replicates = bootstrap(X, fit, 2, random_state=0)
+    copy = pickle.loads(pickle.dumps(replicates))  # noqa: S301
+    assert copy.posteriors(X).tobytes() == replicates.posteriors(X).tobytes()
+
+
+def test_degrees_of_freedom_at_the_cap_are_told():
+    Z = np.random.default_rng(0).uniform(-1.0, 1.0, (200, 2))  # no tails at all
+    fit = fit_mixture(Z, 1, "t")
+    assert fit.params.dof[0] == pytest.approx(200.0)
+    assert fit.remarks == (
+        "component 1 has 200 degrees of freedom, a bound: its tails are normal for all purposes",
+    )
+
+
+def test_penalised_skewness_stays_finite():
+    # at the edge of a half-normal law the likelihood of skewness rises for ever
+    rng = np.random.default_rng(1)
+    Z = np.column_stack([np.abs(rng.standard_normal(60)), rng.standard_normal(60)])
+    fit = fit_mixture(Z, 1, "skew-normal")
+    assert fit.status == Status.OK
+    assert np.isfinite(fit.params.skewness).all()
+    assert fit.internal.tau.min() > 1e-3

@@ -261,7 +261,7 @@ class LocationScale:
         return [
             f"component {k + 1} has {bound:g} degrees of freedom, a bound: its tails are {what}"
             for bound, what in words.items()
-            for k in np.flatnonzero(params.dof[0] == bound)
+            for k in np.flatnonzero(np.isclose(params.dof[0], bound, rtol=1e-6))
         ]
 
     def encode(self, params: LocationScaleParams) -> Array:

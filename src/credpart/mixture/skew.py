@@ -47,6 +47,11 @@ def skew_normal_expectations(eta: Array, y: Array, dof: Array, d: int) -> Expect
     return Expectations(None, u, np.where(y < FAR, rest, 1.0 + near * u), None)
 
 
+def no_dof(excess: Array) -> Array:
+    """There are none to estimate."""
+    return np.full(excess.shape, np.inf)
+
+
 def skew_t_log_density(eta: Array, y: Array, dof: Array, d: int) -> Array:
     """``-a log(nu + eta) + log T_2a``, ``a = (nu + d) / 2``."""
     a = 0.5 * (dof + d)
@@ -99,7 +104,7 @@ SKEW_NORMAL = Law(
     log_density=skew_normal_log_density,
     constant=skew_normal_constant,
     expect=skew_normal_expectations,
-    dof=lambda excess: np.full(excess.shape, np.inf),
+    dof=no_dof,
     bounds=None,
     first_dof=np.inf,
     is_skew=True,
