@@ -29,7 +29,7 @@ from credpart import (
     plot,
     select_mixture,
 )
-from credpart.datasets import load_iris, make_mixture2
+from credpart.datasets import load_iris, make_mixture2, make_survey
 from credpart.plot._canvas import MOST_MARKERS
 from credpart.plot._laws import components, densities, moments
 from credpart.plot._palette import colours, set_styles
@@ -265,6 +265,15 @@ def test_pair_histogram_marks_interval_belief_and_truth(fitted):
     assert sum(patch.get_height() for patch in ax.patches) == 40
     assert legend(ax) == ["90 % interval", "[Bel, Pl]", "true probability"]
     assert ax.get_title() == "objects 7 and 40"
+
+
+def test_pair_histogram_of_categories():
+    answers = make_survey(80, random_state=0).X
+    replicates = bootstrap(answers, fit_mixture(answers, 2, "latent-class"), 20, random_state=0)
+    ax = plot.pair_histogram(replicates, answers, (0, 1))
+    posteriors = replicates.posteriors(answers.iloc[:2])
+    expected, _ = np.histogram((posteriors[:, 0] * posteriors[:, 1]).sum(axis=1), bins=40)
+    assert [patch.get_height() for patch in ax.patches] == expected.tolist()
 
 
 @pytest.mark.parametrize("n", [2, 5])
