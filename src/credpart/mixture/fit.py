@@ -23,7 +23,7 @@ from credpart._threads import one_blas_thread
 from credpart.mixture.describe import fit_html
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status, normalise, row_blocks
 from credpart.mixture.models import read, taking_part
-from credpart.mixture.screen import screen
+from credpart.mixture.screen import Screening, screen
 from credpart.mixture.search import Candidate, Cell, Outcome, Setting, run, search_all, set_up
 from credpart.mixture.start import starting_partitions
 
@@ -309,15 +309,10 @@ def fit_mixture(
     weights = check_weights("sample_weight", sample_weight, len(table.values))
     cell, seed = (c, name), check_seed(random_state)
     screening = screen(table, chosen, [c], weights)
-    if cell in screening.refused:
-        raise ValueError(
-            f"`model` {name!r} cannot be fitted: {screening.refused[cell]}. "
-            "Leave columns out, or fit a more constrained model."
-        )
+    check_carried(screening, cell)
     screening.warn()
 
-    models = taking_part(chosen) if start is None else chosen
-    settings = set_up(models, table, weights)
+    settings = set_up(taking_part(chosen) if start is None else chosen, table, weights)
     setting = settings[-1]  # the model's own: all others are simpler
     if start is not None:
         first = as_candidate(setting, start, cell)
@@ -344,6 +339,15 @@ def fit_mixture(
     fit = as_fit(setting, outcome, table, Status.REGULARISED if regularised else None)
     tell(fit, outcome, asked=regularization == "pooled")
     return fit
+
+
+def check_carried(screening: Screening, cell: Cell) -> None:
+    """Refuse a model that the data cannot carry."""
+    if cell in screening.refused:
+        raise ValueError(
+            f"`model` {cell[1]!r} cannot be fitted: {screening.refused[cell]}. "
+            "Leave columns out, or fit a more constrained model."
+        )
 
 
 def pooled(setting: Setting, first: Candidate) -> Setting:

@@ -144,13 +144,7 @@ def read(
     if not given and not is_auto:
         raise ValueError(f"`{name}` must name at least one model, got none.")
     rows = [_row(model) for model in given]
-    readers = {row.read for _, row in filter(None, rows)}
-    if len(readers) > 1:
-        raise ValueError(
-            f"`{name}` must be models that read the data alike, got {value!r}. "
-            "Likelihoods of numbers and of categories cannot be compared."
-        )
-    table = readers.pop()(X, at_least=at_least) if readers else check_data(X, at_least=at_least)
+    table = _reader(name, value, [row for row in rows if row])(X, at_least=at_least)
     d = table.values.shape[1]
     if not given:  # "auto" for numbers
         return table, {model: MODELS[model] for model in auto_models(d)}
@@ -159,6 +153,17 @@ def read(
         row if row and (d == 1 or row[0] not in ONE_DIMENSION) else _refuse(name, model, d, others)
         for model, row in zip(given, rows, strict=True)
     )
+
+
+def _reader(name: str, value: Any, rows: Sequence[tuple[str, Model]]) -> Callable[..., Table]:
+    """The one way in which all the models read data."""
+    readers = {row.read for _, row in rows}
+    if len(readers) > 1:
+        raise ValueError(
+            f"`{name}` must be models that read the data alike, got {value!r}. "
+            "Likelihoods of numbers and of categories cannot be compared."
+        )
+    return readers.pop() if readers else check_data
 
 
 def _row(model: Any) -> tuple[str, Model] | None:

@@ -202,6 +202,18 @@ def embed(setting: Setting, outcome: Outcome, model: str) -> Candidate:
     return Candidate((outcome.cell[0], model), statistics[0], fields)
 
 
+def from_partitions(
+    setting: Setting, starts: Sequence[Mapping[int, Labels]]
+) -> Iterator[Candidate]:
+    """What starting partitions are to every model."""
+    family, features, weights, models = setting
+    for rank, c, labels in distinct(starts):
+        resp = np.where(labels == np.arange(c)[:, None], weights, 0.0)
+        statistics = family.statistics(features, resp[None])[0]
+        for model in models:
+            yield Candidate((c, model), statistics, None, rank == 0)
+
+
 def search(
     setting: Setting,
     starts: Sequence[Mapping[int, Labels]],
@@ -212,12 +224,7 @@ def search(
     progress: Callable[[str, float], None] | None = None,
 ) -> dict[Cell, Outcome]:
     """The best outcome of every model and number of clusters that the starts have."""
-    family, features, weights, models = setting
-    candidates = []
-    for rank, c, labels in distinct(starts):
-        resp = np.where(labels == np.arange(c)[:, None], weights, 0.0)
-        statistics = family.statistics(features, resp[None])[0]
-        candidates += [Candidate((c, model), statistics, None, rank == 0) for model in models]
+    models = setting.models
 
     def runs(chosen: Iterable[Outcome | Candidate], limit: int) -> list[Outcome]:
         onwards = [Candidate(new.cell, new.statistics, new.params, new.is_first) for new in chosen]
@@ -229,8 +236,8 @@ def search(
 
     # A step tells whether another structure's answer is better.  Where a likelihood has saddles
     # and plateaus, what is better in the end may be worse at first.
-    trial = SHORT if hasattr(family, "decode") else 1
-    short = runs([*candidates, *given.clusters], SHORT)
+    trial = SHORT if hasattr(setting.family, "decode") else 1
+    short = runs([*from_partitions(setting, starts), *given.clusters], SHORT)
     report(1)
     found = best(short, tol)
     # The first start goes to its end even where another one is ahead now.
