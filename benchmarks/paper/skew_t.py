@@ -113,7 +113,7 @@ def run(bench: Bench) -> Section:
     section = bench.section("Non-normal data: a mixture of skew t laws (Figures 11-13)")
     printed = PRINTED["skew-t"]
     size = {"n": bench.size(100, 300), "replicates": bench.size(40, 1000)}
-    counts = {"EVV": bench.size(1, 100), "skew-t": bench.size(1, 20)}
+    counts = {"EVV": bench.size(1, 20), "skew-t": bench.size(1, 5)}
     section.text(
         "The paper shows one data set of 300 objects, which is not published; these are other "
         "draws of the same law. Its weights are printed as .4, .4, .4, a slip: they are .3, .3, .4 "
