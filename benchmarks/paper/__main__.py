@@ -123,7 +123,9 @@ def _verdict_table(out: Path) -> str:
     for about in _about(out).values():
         found = about["verdicts"]
         lines.append([about["title"], *(str(found.count(verdict)) for verdict in VERDICTS)])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    missing = ", ".join(name for name in EXPERIMENTS if name not in _about(out))
+    note = f"\nNot run yet, and so not on this page: {missing}.\n" if missing else ""
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n" + note
 
 
 def _run_page(out: Path) -> str:
