@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 18  # pairwise distances worked on at a time: 2 MB stay in the cache
 MOST_ROWS = 4000  # of a cluster, that are tested: the time is quadratic
+ROUNDING = 1e-12  # of the statistic, which is about 1: in 100 dimensions its law is narrower
 NEGLIGIBLE = 1e-8  # posteriors that are not felt in the statistic, but in the time
 
 
@@ -99,7 +100,8 @@ def henze_zirkler(
 
 def _sphere(X: Array, w: Array) -> Array | None:
     """Objects with mean 0 and unit covariance (divided by n); None if they lie on a plane."""
-    gaps = X - w @ X
+    gaps = X - X[0]  # exactly 0 where a column is constant: the weighted mean may round
+    gaps = gaps - w @ gaps
     unit = np.sqrt(w @ gaps**2)
     if not (unit > 0.0).all():
         return None
@@ -132,7 +134,7 @@ def _p_value(statistic: float, d: int, b2: float) -> float:
         + 2.0 * a**-d * (1.0 + 2.0 * d * b4 / a**2 + 3.0 * d * (d + 2) * b8 / (4.0 * a**4))
         - 4.0 * c ** (-d / 2) * (1.0 + 3.0 * d * b4 / (2.0 * c) + d * (d + 2) * b8 / (2.0 * c**2))
     )
-    spread = np.sqrt(np.log1p(variance / mean**2))
+    spread = max(float(np.sqrt(np.log1p(variance / mean**2))), ROUNDING)
     return float(lognorm.sf(statistic, spread, scale=mean**2 / np.sqrt(variance + mean**2)))
 
 
