@@ -9,7 +9,7 @@ import pytest
 from credpart import ECM, CalibratedClustering, EvidentialPartition, diagnose, fit_mixture
 from credpart.datasets import load_iris, make_mixture1
 from credpart.diagnostics import Diagnosis, Finding, findings, henze_zirkler
-from credpart.diagnostics.diagnosis import _evidence
+from credpart.diagnostics.diagnosis import _evidence, _verdict
 from credpart.diagnostics.normality import holm, normality_by_cluster
 from credpart.mixture.em import Status
 
@@ -182,6 +182,12 @@ def test_families_that_are_not_normal_are_not_tested():
     assert found.models == {"t": 40}
 
 
+def test_a_good_verdict_says_what_was_not_tested(evidence):
+    untested = evidence._replace(normality=None)
+    verdict = _verdict("good", findings.normality(untested), untested)
+    assert verdict.endswith("at their level, if clusters follow model EII, which was not tested.")
+
+
 class Replicates:
     """Replicates of given statuses."""
 
@@ -231,6 +237,14 @@ def test_smallest_cluster(evidence, smallest, expected):
     assert "3.0 parameters" in found.text
 
 
+def test_fewer_clusters_than_one_are_not_advised(evidence):
+    mixture = replace(fit_mixture(GOOD, 1, "EII"), status=Status.REGULARISED)
+    one = evidence._replace(mixture=mixture, sizes=np.ones(1), normality=table(np.nan))
+    for check in (findings.normality, findings.replicates, findings.smallest_cluster):
+        assert check(one).advice.startswith("Fit a more constrained model")
+    assert "about 1 object for" in findings.smallest_cluster(one).text
+
+
 @pytest.mark.parametrize(
     ("models", "expected"),
     [
@@ -251,7 +265,10 @@ def test_a_model_that_was_chosen_once(evidence):
     several = replace(evidence.selection, fits=fits)
     found = findings.structure(evidence._replace(selection=several, is_chosen_once=True))
     assert (found.severity, found.advice) == ("caution", 'Fit with selection="each".')
-    assert severity(findings.structure, evidence, is_chosen_once=True) == "ok"  # nothing to choose
+    numbers = replace(evidence.selection, fits={(2, "EII"): None, (3, "EII"): None})
+    for selection in (evidence.selection, numbers):  # no model to choose
+        changes = {"selection": selection, "is_chosen_once": True}
+        assert severity(findings.structure, evidence, **changes) == "ok"
 
 
 @pytest.mark.parametrize(
@@ -267,6 +284,12 @@ def test_fit_to_the_intervals(kind, expected):
 @pytest.mark.parametrize(("covered", "expected"), [(0.9, "ok"), (0.6, "caution"), (0.4, "problem")])
 def test_covered(evidence, covered, expected):
     assert severity(findings.fit_to_intervals, evidence, covered=covered) == expected
+
+
+def test_shares_are_not_rounded_up_to_a_threshold(evidence):
+    text = findings.fit_to_intervals(evidence._replace(covered=0.89996)).text
+    assert "cover the interval of 89.9 % of the pairs" in text
+    assert "of a 99.95 % interval" in findings.precision(evidence._replace(level=0.9995)).text
 
 
 def test_more_sets_are_advised_where_there_are_more(evidence):

@@ -147,7 +147,7 @@ def diagnose(model: Any) -> Diagnosis:
     worst = max(findings, key=lambda finding: SEVERITIES.index(finding.severity))
     grade = GRADES[worst.severity]
     return Diagnosis(
-        verdict=_verdict(grade, worst),
+        verdict=_verdict(grade, worst, seen),
         grade=grade,
         findings=findings,
         normality=seen.normality,
@@ -217,9 +217,10 @@ def _covered(partition: Any, intervals: Any) -> float:
     return count / first
 
 
-def _verdict(grade: str, worst: Finding) -> str:
+def _verdict(grade: str, worst: Finding, seen: Evidence) -> str:
     if grade == "good":
-        return f"{LEADS[grade]}."
+        untested = f", if clusters follow model {seen.mixture.model}, which was not tested"
+        return f"{LEADS[grade]}{untested if seen.normality is None else ''}."
     return f"{LEADS[grade]}: {worst.text}. {worst.advice}".strip()
 
 

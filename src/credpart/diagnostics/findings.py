@@ -99,7 +99,7 @@ def normality(seen: Evidence) -> Finding:
         return Finding(topic, "ok", text, "")
     if not rejected:
         text = f"{_clusters(untested)} too small or too flat for a test of normality"
-        return Finding(topic, "caution", text, "Fit fewer clusters or a more constrained model.")
+        return Finding(topic, "caution", text, f"{_simpler(seen)}.")
     lowest = table["adjusted"].min()
     text = (
         f"{_clusters(rejected)} not normal, lowest p = {_p(lowest)}{some}, so the intervals may "
@@ -129,10 +129,7 @@ def replicates(seen: Evidence) -> Finding:
     severity = "problem" if broken >= beyond - 1e-9 else "ok"
     if severity == "ok" and (off > 0.1 * beyond + 1e-9 or not is_sound):
         severity = "caution"
-    advice = (
-        "Fit fewer clusters or a more constrained model; if EM did not converge, scale or "
-        "transform the columns."
-    )
+    advice = f"{_simpler(seen)}; if EM did not converge, scale or transform the columns."
     return Finding("replicates", severity, text, "" if severity == "ok" else advice)
 
 
@@ -141,18 +138,19 @@ def smallest_cluster(seen: Evidence) -> Finding:
     c, k = seen.mixture.n_clusters, int(np.argmin(seen.sizes))
     size, needed = float(seen.sizes[k]), seen.mixture.n_parameters / c
     text = (
-        f"the smallest cluster, {_names(seen)[k]}, has about {size:.0f} objects for the "
+        f"the smallest cluster, {_names(seen)[k]}, has about {_objects(size)} for the "
         f"{needed:.1f} parameters a cluster that model {seen.mixture.model} has"
     )
     severity = _graded(size / needed, OBJECTS, FEW_OBJECTS)
-    advice = "Fit fewer clusters, or a more constrained model, or gather more objects."
+    advice = f"{_simpler(seen)}, or gather more objects."
     return Finding("smallest cluster", severity, text, "" if severity == "ok" else advice)
 
 
 def structure(seen: Evidence) -> Finding:
     """How often the replicates chose each model."""
     topic, chosen, name = "structure", seen.replicates.chosen(), seen.mixture.model
-    if seen.is_chosen_once and len(seen.selection.fits) > 1:
+    rivals = [fit for fit in seen.selection.fits if fit[0] == seen.mixture.n_clusters]
+    if seen.is_chosen_once and len(rivals) > 1:
         text = f"model {name} was chosen once, as if it had been known: the intervals are too short"
         return Finding(topic, "caution", text, 'Fit with selection="each".')
     B = len(seen.replicates)
@@ -190,7 +188,7 @@ def number_of_clusters(seen: Evidence) -> Finding:
 def fit_to_intervals(seen: Evidence) -> Finding:
     """How well belief and plausibility match the intervals."""
     text = (
-        f"belief and plausibility cover the interval of {_percent(seen.covered)} of the pairs "
+        f"belief and plausibility cover the interval of {_floored(seen.covered)} of the pairs "
         f"to within {MARGIN:g}; RMSE {seen.rmse:.3f}"
     )
     severity = _graded(seen.covered, COVERED, HARDLY_COVERED)
@@ -205,7 +203,7 @@ def precision(seen: Evidence) -> Finding:
     """Whether there are enough replicates for the level."""
     B = len(seen.replicates)
     tail = 0.5 * (1.0 - seen.level) * B
-    text = f"{tail:g} of {B} replicates lie beyond each bound of a {_percent(seen.level)} interval"
+    text = f"{tail:g} of {B} replicates lie beyond each bound of a {100 * seen.level:g} % interval"
     severity = _graded(tail * (1.0 + 1e-9), TAIL, SHORT_TAIL)
     needed = int(np.ceil(2.0 * TAIL / (1.0 - seen.level) * (1.0 - 1e-9)))
     advice = f"Take n_replicates={needed} or more, or a lower level."
@@ -251,6 +249,20 @@ def _names(seen: Evidence) -> list[str]:
 def _clusters(names: list[str]) -> str:
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} others" if len(names) > 5 else "")
     return f"cluster {shown} is" if len(names) == 1 else f"clusters {shown} are"
+
+
+def _simpler(seen: Evidence) -> str:
+    fewer = "Fit fewer clusters or a" if seen.mixture.n_clusters > 1 else "Fit a"
+    return f"{fewer} more constrained model"
+
+
+def _objects(size: float) -> str:
+    return f"{size:.0f} object{'s' if round(size) != 1 else ''}"
+
+
+def _floored(share: float) -> str:
+    """In percent, never rounded up to a threshold that was not reached."""
+    return f"{np.floor(1000.0 * share + 1e-9) / 10.0:g} %"
 
 
 def _percent(share: float) -> str:
