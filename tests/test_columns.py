@@ -2,9 +2,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credpart import CalibratedClustering, bootstrap, fit_mixture, select_mixture
+from credpart import (
+    CalibratedClustering,
+    bootstrap,
+    fit_mixture,
+    load_model,
+    save_model,
+    select_mixture,
+)
 from credpart._checks import Table
-from credpart._columns import Columns, as_numbers, read_categories, read_mixed
+from credpart._columns import Columns, as_cells, as_numbers, read_categories, read_mixed
 from credpart._errors import DataWarning
 from credpart.datasets import make_survey
 from credpart.datasets.survey import SURVEY
@@ -98,6 +105,15 @@ def test_auto_takes_latent_classes_for_categories():
     assert "latent-class" in model.summary()
     again = model.refit_partition(level=0.8)
     assert again.intervals_.level == 0.8
+
+
+def test_models_of_categories_can_be_kept(tmp_path):
+    model = CalibratedClustering(2, n_replicates=20, random_state=0).fit(SURVEYED)
+    save_model(model, tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    assert again.predict_masses(SURVEYED).tobytes() == model.predict_masses(SURVEYED).tobytes()
+    shown = as_cells(again._fit_X)
+    assert ((shown == SURVEYED.to_numpy(dtype=object)) | SURVEYED.isna().to_numpy()).all()
 
 
 def mixed_data(n=150, seed=0):

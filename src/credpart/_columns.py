@@ -104,6 +104,16 @@ def text_columns(X: Any) -> list[str]:
     return [name for name, column in kinds if column.dtype in (nw.String, nw.Object)]
 
 
+def as_cells(table: Table) -> NDArray[Any]:
+    """The data as they were read: numbers, levels, and None for a missing category."""
+    cells = table.values.astype(object)
+    for j, levels in enumerate(table.levels or ()):
+        if levels is not None:
+            codes = table.values[:, j]
+            cells[:, j] = [None if np.isnan(code) else levels[int(code)] for code in codes]
+    return cells
+
+
 def as_numbers(table: Table) -> Array:
     """What starting partitions see: indicators of levels; a missing cell is a column's mean."""
     if table.levels is None:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -181,8 +180,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_pairs(len(table.values), self.n_replicates, min(numbers))
         weights = check_weights("sample_weight", sample_weight, len(table.values))
         seed = seed_sequence(self.random_state)
-        # categories stay as they came: codes mean nothing without their levels
-        self._fit_X = table.values if table.levels is None else deepcopy(X)
+        # codes of categories mean nothing without their levels
+        self._fit_X = table.values if table.levels is None else table._replace(index=None)
         self._fit_weights, self._index = weights, table.index
         self.timings_: dict[str, float] = {}
 

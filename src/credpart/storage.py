@@ -40,6 +40,7 @@ CLASSES: Mapping[str, str] = {  # dataclasses, named tuples and enumerations, an
     "Mixed": "credpart.mixture.mixed",
     "MixedParams": "credpart.mixture.mixed",
     "Columns": "credpart._columns",
+    "Table": "credpart._checks",
     "Status": "credpart.mixture.em",
     "MixtureFit": "credpart.mixture.fit",
     "Selection": "credpart.mixture.selection",

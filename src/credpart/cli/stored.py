@@ -6,6 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from credpart._checks import Table
+from credpart._columns import as_cells
 from credpart.clustering import CalibratedClustering
 from credpart.storage import load_with_notes
 
@@ -22,7 +24,9 @@ class Stored:
         """The fitted objects, with the names of their columns."""
         model = self.model
         names = getattr(model, "feature_names_in_", None)
-        return pd.DataFrame(model._fit_X, columns=names, index=model.partition_.index)
+        X = model._fit_X
+        cells = as_cells(X) if isinstance(X, Table) else X
+        return pd.DataFrame(cells, columns=names, index=model.partition_.index)
 
     @property
     def classes(self) -> list[str] | None:
