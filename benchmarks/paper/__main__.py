@@ -69,12 +69,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--full", action="store_true", help="the paper's sizes, not a quick look")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
     parser.add_argument("--out", type=Path, help="folder for page, figures, and what a rerun keeps")
+    parser.add_argument(
+        "--so-far", action="store_true", help="take the data sets that a stopped run has computed"
+    )
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in EXPERIMENTS]
     if unknown:
         parser.error(f"NAME must be one of {listed}, got {unknown[0]!r}.")
     mpl.use("Agg")
-    bench = Bench(options.full, options.jobs, options.out)
+    bench = Bench(options.full, options.jobs, options.out, options.so_far)
     for name in options.names or EXPERIMENTS:
         _run(bench, name)
     if bench.out is not None:

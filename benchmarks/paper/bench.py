@@ -98,6 +98,7 @@ class Bench:
     full: bool
     jobs: int
     out: Path | None
+    so_far: bool = False  # compute nothing of what comes in many pieces: take what there is
     seconds: dict[str, float] = field(default_factory=dict)  # processor time, by kind of work
     mapping: float = 0.0  # processor time of this process while it saw to them
 
@@ -129,6 +130,11 @@ class Bench:
         self.seconds[name] = self.seconds.get(name, 0.0) + spent
         self.mapping += process_time() - used
         return [done[i]["result"] for i in range(len(cases))]
+
+    def known(self, name: str, task: Callable[..., Result], case: Case) -> bool:
+        """Whether a case was computed before."""
+        file = self._file(name, task, case)
+        return file is not None and file.exists()
 
     def _file(self, name: str, task: Callable[..., Result], case: Case) -> Path | None:
         """Where a result is kept: as long as neither the library nor the task has changed."""

@@ -89,7 +89,7 @@ def histograms(model: Any, sample: Any) -> Figure:
 
 def approximations(partition: Any, intervals: Any) -> Figure:
     """Belief against lower bounds, plausibility against upper bounds."""
-    figure, axes = plt.subplots(1, 2, figsize=(8.5, 3.8), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(10.5, 3.7), layout="constrained")
     for ax, bound in zip(axes, ("lower", "upper"), strict=True):
         plot.approximation(partition, intervals, bound, ax=ax)
     return figure
@@ -97,7 +97,7 @@ def approximations(partition: Any, intervals: Any) -> Figure:
 
 def calibrations(partition: Any, truth: Any) -> Figure:
     """Belief and plausibility against the true probabilities."""
-    figure, axes = plt.subplots(1, 2, figsize=(8.5, 3.8), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(10.5, 3.7), layout="constrained")
     for ax, bound in zip(axes, ("lower", "upper"), strict=True):
         plot.calibration(partition, truth, bound, ax=ax)
     return figure

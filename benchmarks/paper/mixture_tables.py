@@ -39,8 +39,8 @@ def values(results: Sequence[Result], arm: str, level: str, kind: str, what: str
     return [result["arms"][arm][f"{level} {kind}"][what] for result in results]
 
 
-def add_mixture(section: Section, mixture: int, results: Sequence[Result], further: int) -> None:
-    """Add a mixture's table, and the arms that the paper does not have."""
+def add_mixture(section: Section, mixture: int, results: Sequence[Result]) -> None:
+    """Add a mixture's table, beside the paper's."""
     printed = PRINTED[f"table {mixture + 1}"]
     section.text(f"### {printed['where']}: Mixture {mixture}")
     section.table(
@@ -52,11 +52,13 @@ def add_mixture(section: Section, mixture: int, results: Sequence[Result], furth
     )
     chosen = [result["arms"]["Auto"]["model"] for result in results]
     section.text(f"Auto chose {_counts(chosen)}.")
-    results = results[:further]
-    how_many = f"the first {further} of these" if further > 1 else "the same"
+
+
+def add_beyond(section: Section, mixture: int, results: Sequence[Result]) -> None:
+    """Add the arms that the paper does not have, and coverage by bins of the true P_ij."""
     section.text(
-        f"Beyond the paper, on {how_many} data sets: what the tolerance of EM, the "
-        "pseudo-observation, and choosing the structure in each replicate change.",
+        f"Beyond the paper, on the first {len(results)} of these data sets: what the tolerance of "
+        "EM, the pseudo-observation, and choosing the structure in each replicate change.",
     )
     columns = list(product(LEVELS, QUANTITIES, KINDS))
     rows = []
