@@ -62,6 +62,28 @@ def test_same_result_makes_the_same_page(butterfly, tmp_path):
     assert first.read_text(encoding="utf-8") == to_html(butterfly, source="butterfly")
 
 
+@pytest.mark.parametrize("seed", [7, np.random.SeedSequence])
+def test_another_run_makes_the_same_page(seed):
+    def made():
+        state = seed if isinstance(seed, int) else np.random.default_rng(seed(7))
+        model = CalibratedClustering(2, model="EII", n_replicates=20, random_state=state)
+        return to_html(model.fit(load_butterfly().X))
+
+    assert made() == made()
+
+
+def test_a_file_name_that_is_no_text_can_be_written(butterfly, tmp_path):
+    ids = ["\udcff", *range(10)]  # as Python names the byte 0xff of a file's name
+    path = write_report(butterfly, tmp_path / "report.html", source="b\udcff.csv", ids=ids)
+    assert "<h1>b?.csv: 11 objects" in path.read_text(encoding="utf-8")
+
+
+def test_one_cluster_is_not_several(butterfly):
+    one = CalibratedClustering(1, model="EII", n_replicates=20, random_state=0)
+    text = to_html(one.fit(load_butterfly().X))
+    assert "1 clusters" not in re.sub("<[^>]+>", " ", text).replace("  ", " ")
+
+
 def test_a_file_is_not_replaced_unless_asked(butterfly, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("mine")

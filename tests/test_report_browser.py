@@ -333,6 +333,47 @@ CONTRAST = """() => {
 }"""  # noqa: E501
 
 
+def test_zooming_does_not_run_out_of_digits(page):
+    page.focus("#scatter")
+    page.keyboard.press("ArrowRight")
+    for _ in range(150):
+        page.keyboard.press("+")
+    assert page.evaluate("scatter.box.x[1] > scatter.box.x[0]")
+    page.evaluate("zoomTo({from: {x: 100, y: 100}, to: {x: 100, y: 300}})")  # no width
+    assert page.evaluate("scatter.box.x[1] > scatter.box.x[0]")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.0, 1.0, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+        (-20000.0, 20000.0, ["-20,000", "-10,000", "0", "10,000", "20,000"]),
+        (1234567.5, 1234570.5, ["1,234,568", "1,234,569", "1,234,570"]),
+        (0.0, 4e40, ["0", "1e+40", "2e+40", "3e+40", "4e+40"]),
+        (1e16, 1e16, []),
+    ],
+)
+def test_ticks_can_be_told_apart(page, low, high, expected):
+    told = "([low, high]) => { const t = niceTicks(low, high, 5); return t.ticks.map(t.text); }"
+    assert page.evaluate(told, [low, high]) == expected
+
+
+def test_values_keep_the_digits_before_the_point(page):
+    told = page.evaluate("[0.123456, 12345.6, -3.2e40, NaN].map(short)")
+    assert told == ["0.1235", "12346", "-3.2e+40", "missing"]
+
+
+def test_objects_are_found_by_the_name_a_field_can_hold(opened, tmp_path):
+    model = CalibratedClustering(2, model="EII", n_replicates=20, random_state=0)
+    ids = [" one\ntwo ", "__proto__", "a,b", *range(8)]
+    path = write_report(model.fit(load_butterfly().X), tmp_path / "ids.html", ids=ids)
+    page = opened(path)
+    for name, row in [("onetwo", 0), ("__proto__", 1), ("a,b", 2)]:
+        page.fill("#object-a", name)
+        page.press("#object-a", "Enter")
+        assert page.evaluate("chosen[0]") == row
+
+
 def test_print_shows_all_but_the_controls(page):
     page.emulate_media(media="print")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")

@@ -1,6 +1,7 @@
 """What the page says in words and tables; every text is escaped where it enters the page."""
 
 import platform
+import re
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from credpart.report.charts import Shade, density_shades, svg_colours
 
 MOST_PAIRED = 1200  # objects whose pairs are compared; of more a sample is taken
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas")
+UNSEEDED = "none given: another run differs a little"
 LETTERS = {"E": "equal", "V": "varying", "I": "along the axes"}
 SHAPES = {**LETTERS, "I": "round"}
 ASPECTS = (("volume", LETTERS), ("shape", SHAPES), ("orientation", LETTERS))
@@ -150,7 +152,6 @@ def settings(model: Any) -> list[Row]:
         Row("Models of the replicates", ", ".join(f"{k} {v:,}" for k, v in chosen.items())),
         Row("Confidence level", f"{100 * model.intervals_.level:g} %"),
         Row("Sets that may carry mass", _sets(model)),
-        Row("Time", ", ".join(f"{k} {v:.2g} s" for k, v in model.timings_.items())),
     ]
 
 
@@ -181,11 +182,20 @@ def columns(table: Table, names: Sequence[str]) -> list[Column]:
     figures = np.nanquantile(table.values, [0.0, 0.5, 1.0], axis=0).T.tolist()
     levels = table.levels or [None] * len(names)
     return [
-        Column(name, *(f"{v:.4g}" for v in row))
+        Column(name, *(_figure(v) for v in row))
         if known is None
         else Column(name, f"{len(known)} categories", "", "")
         for name, row, known in zip(names, figures, levels, strict=True)
     ]
+
+
+def _figure(value: float) -> str:
+    """Four digits, but no digit before the point is lost.
+
+    >>> _figure(0.123456), _figure(12345.6), _figure(-3.2e40)
+    ('0.1235', '12,346', '-3.2e+40')
+    """
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 class Quality(NamedTuple):
@@ -223,11 +233,11 @@ def quality(model: Any) -> Quality:
 
 def reproduction(model: Any, command: str | None) -> list[Row]:
     """What is needed to make the same result again."""
-    seed = model.random_state
+    seed, place = model.random_state, re.compile(" at 0x[0-9A-F]+")  # another in each run
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     rows = [
-        Row("Estimator", " ".join(repr(model).split())),
-        Row("Seed", "none given: another run differs a little" if seed is None else repr(seed)),
+        Row("Estimator", place.sub("", " ".join(repr(model).split()))),
+        Row("Seed", UNSEEDED if seed is None else place.sub("", repr(seed))),
         Row("Versions", f"credpart {__version__}, Python {platform.python_version()}, {libraries}"),
     ]
     return rows if command is None else [Row("Command", command), *rows]

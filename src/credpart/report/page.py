@@ -121,7 +121,7 @@ def to_html(
     text, about["arrays"] = payload.pack(arrays)
     script, style = _asset(*SCRIPTS), _asset("page.css")
     n, c = model.partition_.n_objects, model.partition_.n_clusters
-    return _template().render(
+    page = _template().render(
         title=title or f"{source or 'Clustering'}: {n:,} objects in {c} cluster{'s'[: c != 1]}",
         source=source,
         policy=policy(script, style),
@@ -134,6 +134,8 @@ def to_html(
         stored=about["stored"],
         charts=charts,
     )
+    # A name of a file may hold bytes that are no text: the page is, so that it can be written.
+    return page.encode("utf-8", "replace").decode("utf-8")
 
 
 class Objects(NamedTuple):

@@ -110,9 +110,16 @@ function key(symbol, colour, ringed = false) {
 function niceTicks(low, high, most) {
   const power = 10 ** Math.floor(Math.log10((high - low) / most));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => (high - low) / s <= most);
-  const ticks = [];
-  for (let k = Math.ceil(low / step); k * step <= high * (1 + 1e-12) + 1e-300; k++) ticks.push(k * step);
-  return { ticks, text: (t) => Number(t.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: Math.max(0, Math.min(12, Math.ceil(-Math.log10(step)))) }) };
+  const first = Math.ceil(low / step), count = Math.floor((high - low) / step) + 1;
+  const ticks = Array.from({ length: count }, (_, k) => (first + k) * step).filter((t) => t <= high);
+  return { ticks, text: (t) => tickText(t, step, Math.max(Math.abs(low), Math.abs(high))) };
+}
+
+// As many digits as tell a tick from the next; as a power of ten where that is shorter.
+function tickText(t, step, largest) {
+  const digits = Math.min(15, Math.max(1, Math.ceil(Math.log10(largest / step)) + 1));
+  if (t !== 0 && (largest >= 1e9 || largest < 1e-5)) return String(Number(t.toPrecision(digits)).toExponential());
+  return Number(t.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 12 });
 }
 
 function ticksOf(axis, box, most) {
@@ -126,4 +133,5 @@ const valueOf = (i, e) => {
   return levels ? levels[value] ?? "missing" : short(value);
 };
 const digits = (value) => value.toFixed(3);
-const short = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(4))) : "missing");
+// Four digits, but no digit before the point is lost.
+const short = (value) => (!Number.isFinite(value) ? "missing" : String(Math.abs(value) < 1000 || Math.abs(value) >= 1e12 ? Number(value.toPrecision(4)) : Math.round(value)));

@@ -26,7 +26,7 @@ function showChosen() {
 function startChosen() {
   ["object-a", "object-b"].forEach((id, k) => {
     document.getElementById(id).addEventListener("change", (event) => {
-      const name = event.target.value.trim();
+      const name = typed(event.target.value);
       const i = data.row.get(name);
       if (name && i === undefined) {
         document.getElementById("pair-error").textContent = `No object is named “${name}”.`;

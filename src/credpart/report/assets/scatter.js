@@ -118,13 +118,13 @@ function drawAxes(pen, f) {
   const x = ticksOf(axisOf("x-axis"), scatter.box.x, Math.max(2, Math.floor((f.right - f.left) / 80)));
   for (const t of x.ticks) {
     line(pen, across(t, f), f.top, across(t, f), f.bottom);
-    pen.fillText(x.text(t), across(t, f), f.bottom + 16);
+    pen.fillText(x.text(t), across(t, f), f.bottom + 16, 78);
   }
   pen.textAlign = "right";
   const y = ticksOf(axisOf("y-axis"), scatter.box.y, Math.max(2, Math.floor((f.bottom - f.top) / 50)));
   for (const t of y.ticks) {
     line(pen, f.left, down(t, f), f.right, down(t, f));
-    pen.fillText(y.text(t), f.left - 6, down(t, f) + 4);
+    pen.fillText(y.text(t), f.left - 6, down(t, f) + 4, f.left - 22);
   }
   pen.fillStyle = ink();
   pen.textAlign = "center";
@@ -325,16 +325,24 @@ function zoomTo({ from, to }) {
   const f = frame(), box = scatter.box;
   const x = (p) => box.x[0] + ((p - f.left) / (f.right - f.left)) * (box.x[1] - box.x[0]);
   const y = (p) => box.y[0] + ((f.bottom - p) / (f.bottom - f.top)) * (box.y[1] - box.y[0]);
-  scatter.box = { x: [x(Math.min(from.x, to.x)), x(Math.max(from.x, to.x))], y: [y(Math.max(from.y, to.y)), y(Math.min(from.y, to.y))] };
+  zoomInto({ x: [x(Math.min(from.x, to.x)), x(Math.max(from.x, to.x))], y: [y(Math.max(from.y, to.y)), y(Math.min(from.y, to.y))] });
+}
+
+// Zoom, but not so far in that digits are used up, nor so far out that nothing is seen.
+function zoomInto(box) {
+  const sound = ["x", "y"].every((side) => {
+    const [low, high] = range(scatter.at[side]), share = (box[side][1] - box[side][0]) / (high - low);
+    return share > 1e-4 && share < 100;
+  });
+  if (sound) scatter.box = box;
   drawScatter();
 }
 
 function zoomBy(factor) {
   const i = scatter.cursor, { x, y } = scatter.box;
   const zoom = ([low, high], middle) => [middle - (middle - low) * factor, middle + (high - middle) * factor];
-  scatter.box = { x: zoom(x, i === null ? (x[0] + x[1]) / 2 : scatter.at.x[i]), y: zoom(y, i === null ? (y[0] + y[1]) / 2 : scatter.at.y[i]) };
+  zoomInto({ x: zoom(x, i === null ? (x[0] + x[1]) / 2 : scatter.at.x[i]), y: zoom(y, i === null ? (y[0] + y[1]) / 2 : scatter.at.y[i]) });
   if (i !== null) showTip(i);
-  drawScatter();
 }
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };

@@ -25,9 +25,12 @@ async function unpack() {
   data.place = new Map();
   data.kept.forEach((i, row) => data.place.set(i, row));
   data.row = new Map();
-  about.ids.forEach((id, i) => data.row.has(id) || data.row.set(id, i));
+  about.ids.forEach((id, i) => data.row.has(typed(id)) || data.row.set(typed(id), i));
   data.scores = scores();
 }
+
+// An id as a field can hold it: without line breaks and spaces around it.
+const typed = (id) => id.replace(/[\r\n]/g, "").trim();
 
 const isSeveral = (set) => about.members[set].length !== 1;
 
