@@ -162,6 +162,19 @@ def test_categories_have_their_names():
     assert [axis["levels"] for axis in page._axes(objects)] == [["no", "<b>"], None]
 
 
+@pytest.mark.parametrize(
+    ("offset", "scale", "expected"), [(0, 1, "<f4"), (1.7e9, 1, "<f8"), (0, 1e60, "<f8")]
+)
+def test_many_values_are_rounded_only_where_it_is_not_seen(monkeypatch, offset, scale, expected):
+    values = offset + scale * np.random.default_rng(0).random((50, 2))
+    values[0, 0] = np.nan
+    assert payload.table_values(values).dtype == "<f8"
+    monkeypatch.setattr(payload, "DOUBLES", 10)
+    kept = payload.table_values(values)
+    assert kept.dtype == expected
+    np.testing.assert_allclose(kept - offset, values - offset, atol=1e-4 * scale)
+
+
 def test_ticks_are_round_and_within():
     for low, high in [(0.0, 1.0), (-1830.0, -540.0), (1e-9, 3e-9), (5.0, 5.0)]:
         ticks = np.array(nice_ticks(low, high))

@@ -116,7 +116,17 @@ def _spaced(B: int, R: int) -> NDArray[np.intp]:
 
 def table_values(values: Array) -> NDArray[Any]:
     """Values with all digits, or as many as a picture needs if there are many."""
-    return values.astype("<f8" if values.size <= DOUBLES else "<f4")
+    with np.errstate(over="ignore"):
+        short = values.astype("<f4")
+    if values.size <= DOUBLES or _is_coarse(short, values):
+        return values.astype("<f8")
+    return short
+
+
+def _is_coarse(short: NDArray[Any], values: Array) -> bool:
+    """Whether rounding would be seen, as it is in columns far from 0, such as times."""
+    spread = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
+    return bool((np.nanmax(np.abs(short - values), axis=0) > 1e-4 * spread).any())
 
 
 def pack(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, dict[str, Any]]:
