@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from benchmarks.paper import mixtures
 from benchmarks.paper.__main__ import EXPERIMENTS, main
 from benchmarks.paper.bench import PRINTED, Bench, Figures, Section, write_atomically
 from benchmarks.paper.compare import judge_number
@@ -96,6 +97,16 @@ def test_a_stopped_run_leaves_whole_files_only(tmp_path):
     assert sorted(json.loads(f.read_text())["result"]["value"] for f in files) == [0, 1]
     write_atomically(tmp_path / "a", b"b")
     assert [f.name for f in tmp_path.iterdir() if f.is_file()] == ["a"]
+
+
+def test_a_stopped_run_knows_which_data_sets_are_complete(tmp_path):
+    bench, size = Bench(True, 1, tmp_path, so_far=True), {"n": 60, "replicates": 40}
+    for case in [*mixtures._cases(size, "paper", 0), *mixtures._cases(size, "paper", 1)[:2]]:
+        file = bench._file("mixtures, paper", mixtures.one_data_set, case)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}")
+    assert mixtures._complete(bench, size, "paper", 100) == 1
+    assert mixtures._complete(bench, size, "each", 100) == 0
 
 
 def test_unknown_experiments_are_refused(capsys):

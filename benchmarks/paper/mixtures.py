@@ -11,6 +11,7 @@ from benchmarks.paper.bench import Bench, Case, Result, Section
 from benchmarks.paper.mixture_figures import add_figures, coverage_by_bin
 from benchmarks.paper.mixture_tables import (
     AGREE,
+    DEFAULTS,
     EDGES,
     KINDS,
     LEVELS,
@@ -136,6 +137,9 @@ def run(bench: Bench) -> Section:
             add_beyond(section, mixture, found[:further])
     if further:
         _add_lessons(section, {k: found[:further] for k, found in by_mixture.items()})
+    section.text(DEFAULTS)
+    if further:
+        add_defaults(section, {k: found[:further] for k, found in by_mixture.items()})
     add_figures(section, size)
     return section
 
@@ -149,7 +153,6 @@ def _add_lessons(section: Section, by_mixture: Mapping[int, list[Result]]) -> No
         "Coverage of [Bel, Pl] at level .90 among the pairs in a bin of the true probability: "
         "what an average over all pairs hides. Bars: two standard errors.",
     )
-    add_defaults(section, by_mixture)
 
 
 def compute(
