@@ -177,3 +177,10 @@ def test_the_summary_is_one_screen_and_says_whether_to_trust_it(tmp_path, capsys
     assert "n_replicates" not in shown  # advice is in options
     for name, count in summary["sets"].items():
         assert f"{name} {count}" in shown
+
+
+def test_a_file_may_have_a_name_that_is_no_text(tmp_path):
+    source = tmp_path / os.fsdecode(b"b\xff.csv")
+    load_iris().X.to_csv(source, index=False)
+    assert run("fit", source, *QUICK, "--out", tmp_path / "out", "--quiet") == 0
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["n"] == 150

@@ -209,7 +209,8 @@ def write(folder: Path, request: Request, outcome: Outcome, summary: Mapping[str
         level=np.array(intervals.level),
     )
     save_model(model, folder / "model.npz", notes=notes)
-    text = json.dumps(summary, indent=2, ensure_ascii=False, default=str)
+    # names of files need not be text: as escapes they can always be written
+    text = json.dumps(summary, indent=2, default=str)
     (folder / "summary.json").write_text(text + "\n", encoding="utf-8")
     write_page(folder / "report.html", model, notes)
 
