@@ -7,8 +7,8 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import numpy as np
 
+from credpart.mixture.covariance import NAMES
 from credpart.mixture.em import e_step
-from credpart.mixture.frame import NAMES
 from credpart.mixture.gaussian import Gaussian
 
 BASE = {"n": 1000, "B": 32, "c": 4, "d": 4}

@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from credpart.mixture.frame import NAMES, Frame
+from credpart.mixture.covariance import NAMES
+from credpart.mixture.frame import Frame
 from credpart.mixture.gaussian import Gaussian
 from credpart.mixture.latent_class import LatentClass
 from credpart.mixture.location_scale import LocationScale

@@ -10,9 +10,8 @@ from scipy.special import logsumexp
 
 from credpart.datasets import load_iris, make_mixture3
 from credpart.mixture import em as em_module
-from credpart.mixture.covariance import STRUCTURES
+from credpart.mixture.covariance import NAMES, STRUCTURES
 from credpart.mixture.em import Status, blocks, e_step, em, log_certainty, normalise, take
-from credpart.mixture.frame import NAMES
 from credpart.mixture.gaussian import Gaussian
 from credpart.mixture.start import ward
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import chi2
 
 from credpart.mixture.ascent import maximise
+from credpart.mixture.covariance import NAMES
 from credpart.mixture.em import Status, e_step, em, normalise, take
-from credpart.mixture.frame import NAMES
 
 from .families import CASES
 

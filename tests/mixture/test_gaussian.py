@@ -5,9 +5,9 @@ from scipy.stats import multivariate_normal, special_ortho_group
 
 from credpart import fit_mixture, select_mixture
 from credpart.datasets import load_iris, make_mixture3
-from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES
+from credpart.mixture.covariance import NAMES, ONE_DIMENSION, STRUCTURES
 from credpart.mixture.em import em
-from credpart.mixture.frame import FLAT, NAMES, SINGULAR
+from credpart.mixture.frame import FLAT, SINGULAR
 from credpart.mixture.gaussian import Gaussian
 
 AFFINE = ["EEE", "VEE", "EVV", "VVV"]

@@ -15,8 +15,8 @@ from credpart import (
 )
 from credpart.datasets import make_mixture3
 from credpart.mixture.chart import LINEAR
+from credpart.mixture.covariance import TABLE
 from credpart.mixture.em import Status
-from credpart.mixture.frame import TABLE
 from credpart.mixture.models import MODELS, below, model_names
 
 from .test_skew import SAMPLE, X

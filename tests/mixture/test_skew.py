@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from credpart.mixture.ascent import maximise
+from credpart.mixture.covariance import NAMES
 from credpart.mixture.em import Status, em
-from credpart.mixture.frame import NAMES
 from credpart.mixture.location_scale import LocationScale
 from credpart.mixture.skew import SKEW_NORMAL, SKEW_T
 from credpart.mixture.student import DOF, T, degrees_of_freedom

@@ -231,6 +231,26 @@ class Acceleration:
         return result
 
 
+def _step(
+    family: Family,
+    features: Array,
+    weights: Array,
+    statistics: Array,
+    variant: Rows,
+    start: Any,
+    members: Rows,
+    is_near: Any,
+) -> tuple[Any, Array, Array, Any]:
+    """Parameters, penalised log-likelihoods, expected statistics (flat), and which are sound."""
+    # a singular or extrapolated point may be no mixture at all: what comes out tells
+    with np.errstate(all="ignore"):
+        params = family.m_step(statistics, variant, start)
+        value, image = _expect(family, features, weights, params, members, is_near)
+        value = value + family.log_prior(params)
+        valid = np.isfinite(value) & ~family.is_degenerate(params)
+    return params, value, image.reshape(len(value), -1), valid
+
+
 def em(
     family: Family,
     features: Array,
@@ -262,21 +282,17 @@ def em(
     weights = np.broadcast_to(weights, (b, features.shape[-2]))
     for iteration in range(1, max_iter + 1):
         start = None if best is None else take(best, active)
-        shape = (len(active), *statistics.shape[1:])
-        # a singular or extrapolated point may be no mixture at all: `valid` judges what comes out
-        with np.errstate(all="ignore"):
-            params = family.m_step(points[active].reshape(shape), variant[active], start)
-            value, image = _expect(family, features, weights, params, active, crawls[active])
-            value = value + family.log_prior(params)
+        where = points[active].reshape(-1, *statistics.shape[1:])
+        params, value, image, valid = _step(
+            family, features, weights, where, variant[active], start, active, crawls[active]
+        )
         if iteration == 1:
             best = type(params)(*(field.copy() for field in params))
         n_iter[active] = iteration
 
-        valid = np.isfinite(value) & ~family.is_degenerate(params)
         good = valid & (is_plain[active] | (value >= loglik[active]))
-        scale = 1.0 + np.abs(value)
         with np.errstate(invalid="ignore"):
-            gain = (value - loglik[active]) / scale
+            gain = (value - loglik[active]) / (1.0 + np.abs(value))
         ended = good & (gain < tol) & (is_plain | is_calm)[active]
         broken = ~valid & is_plain[active]
         status[active[ended]], status[active[broken]] = Status.OK, Status.DEGENERATE
@@ -284,7 +300,7 @@ def em(
         rows = active[good]
         for kept, new in zip(best, params, strict=True):
             kept[rows] = new[good]
-        loglik[rows], images[rows] = value[good], image.reshape(len(active), -1)[good]
+        loglik[rows], images[rows] = value[good], image[good]
         is_calm[rows] = (gain < tol)[good]
         crawls[rows] |= (gain < MCLUST_TOLERANCE)[good]
 

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from credpart.mixture.covariance import NAMES as NAMES
-from credpart.mixture.covariance import ROTATES, factor, update
-from credpart.mixture.covariance import TABLE as TABLE
+from credpart.mixture.covariance import ROTATES, TABLE, factor, update
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

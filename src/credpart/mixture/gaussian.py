@@ -12,16 +12,8 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.covariance import factor
-from credpart.mixture.frame import (
-    ABSENT,
-    SINGULAR,
-    TABLE,
-    Frame,
-    apply,
-    by_chance,
-    collect,
-)
+from credpart.mixture.covariance import TABLE, factor
+from credpart.mixture.frame import ABSENT, SINGULAR, Frame, apply, by_chance, collect
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

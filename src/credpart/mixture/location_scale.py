@@ -25,11 +25,10 @@ from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
 from credpart.mixture import chart
+from credpart.mixture.covariance import NAMES, TABLE
 from credpart.mixture.frame import (
     ABSENT,
-    NAMES,
     SINGULAR,
-    TABLE,
     Frame,
     apply,
     by_chance,

@@ -18,8 +18,7 @@ from credpart._checks import Array, Table, check_data
 from credpart._columns import kinds, read_categories, read_mixed, text_columns
 from credpart._errors import DataWarning
 from credpart.mixture.chart import LINEAR
-from credpart.mixture.covariance import ONE_DIMENSION, STRUCTURES, Structure
-from credpart.mixture.frame import NAMES, TABLE
+from credpart.mixture.covariance import NAMES, ONE_DIMENSION, STRUCTURES, TABLE, Structure
 from credpart.mixture.gaussian import Gaussian
 from credpart.mixture.latent_class import LatentClass
 from credpart.mixture.location_scale import Law, LocationScale

@@ -381,8 +381,7 @@ class EvidentialPartition:
         try:
             about, arrays = storage.read_npz(Path(path), LAYOUT)
             index, names = storage.decode_index(about["index"]), about["cluster_names"]
-            sets = arrays["focal_sets"]
-            return cls(arrays["masses"], sets, cluster_names=names, index=index)
+            return cls(arrays["masses"], arrays["focal_sets"], cluster_names=names, index=index)
         except storage.UNREADABLE as error:
             raise ValueError(
                 "`path` must be a file written by `EvidentialPartition.save`, got "
