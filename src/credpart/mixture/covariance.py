@@ -41,7 +41,7 @@ from credpart.mixture.variances import (
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-MAX_WARM = 1  # sweeps from good axes: EM only needs that the likelihood rises
+SWEEPS = 5  # of rotations, before starts are compared and what has converged is left out
 
 
 def factor(matrices: Array) -> tuple[Array, Array]:
@@ -116,47 +116,64 @@ def own_axes(scatter: Array, sizes: Array, groups: Groups, previous: Array | Non
 def common_axes(scatter: Array, sizes: Array, groups: Groups, previous: Array | None) -> Array:
     """The best axes that all components share.
 
-    From the axes of the previous covariances EM only needs that the likelihood rises.
+    From the axes of the previous covariances EM only needs that the likelihood rises.  Without
+    them several starts are tried: those of the nested structures are among them, so that these
+    are never better.
     """
-    axes = np.empty_like(scatter[:, 0])
     if previous is not None:
-        axes = _eigh(previous.sum(axis=1))[1]
-    else:
-        for rows, variances in groups:
-            axes[rows] = _best_axes(scatter[rows], sizes[rows], variances)
-    axes, values = _rotate_jointly(scatter, sizes, axes, groups, MAX_WARM)
+        start = _eigh(previous.sum(axis=1))[1]
+        axes, values, _ = _rotate_jointly(scatter, sizes, start, groups, 1)
+        return _along(axes[:, None], values)
+    plain = np.broadcast_to(np.eye(scatter.shape[-1]), scatter[:, 0].shape)
+    others = (_eigh(matrices[:, 0])[1] for matrices in (eee(scatter, sizes), vee(scatter, sizes)))
+    starts = np.stack([plain, *others])
+    axes, values = _best_axes(scatter, sizes, starts, one_volume_own_shape)
+    for rows, variances in groups:
+        if variances is not one_volume_own_shape:
+            nested = np.concatenate([starts[:, rows], axes[None, rows]])
+            axes[rows], values[rows] = _best_axes(scatter[rows], sizes[rows], nested, variances)
     return _along(axes[:, None], values)
 
 
-def _best_axes(scatter: Array, sizes: Array, variances: Variances) -> Array:
-    """Common axes from several starts: the nested structures are among them, so never better."""
+def _best_axes(
+    scatter: Array, sizes: Array, starts: Array, variances: Variances
+) -> tuple[Array, Array]:
+    """Common axes from starts (s, b, d, d): after some sweeps the best one goes to its end."""
+    s, b = starts.shape[:2]
     groups = [(slice(None), variances)]
-    plain = np.broadcast_to(np.eye(scatter.shape[-1]), scatter[:, 0].shape)
-    starts = [plain, _eigh(eee(scatter, sizes)[:, 0])[1], _eigh(vee(scatter, sizes)[:, 0])[1]]
-    if variances is not one_volume_own_shape:
-        starts.append(_best_axes(scatter, sizes, one_volume_own_shape))
-    tries = [_rotate_jointly(scatter, sizes, start, groups, MAX_INNER) for start in starts]
-    costs = [(sizes[..., None] * np.log(values)).sum(axis=(1, 2)) for _, values in tries]
-    best = np.argmin(np.nan_to_num(costs, nan=np.inf), axis=0)
-    result: Array = np.choose(best[:, None, None], [axes for axes, _ in tries])
-    return result
+    many = np.tile(scatter, (s, 1, 1, 1)), np.tile(sizes, (s, 1))
+    tried = _rotate_jointly(*many, starts.reshape(s * b, *starts.shape[2:]), groups, SWEEPS)
+    costs = (many[1][..., None] * np.log(tried[1])).sum(axis=(1, 2)).reshape(s, b)
+    best = np.argmin(np.nan_to_num(costs, nan=np.inf), axis=0) * b + np.arange(b)
+    axes, values, turned = (array[best] for array in tried)
+    for _ in range(MAX_INNER // SWEEPS):
+        # the cost is flat at its minimum: angles squared
+        going = np.flatnonzero(turned > np.sqrt(TOLERANCE))
+        if not len(going):
+            break
+        axes[going], values[going], turned[going] = _rotate_jointly(
+            scatter[going], sizes[going], axes[going], groups, SWEEPS
+        )
+    return axes, values
 
 
 def _rotate_jointly(
     scatter: Array, sizes: Array, axes: Array, groups: Groups, sweeps: int
-) -> tuple[Array, Array]:
-    """Common axes by plane rotations [BM14]_, and the components' variances along them.
+) -> tuple[Array, Array, Array]:
+    """Common axes by plane rotations [BM14]_, the components' variances along them, and sines.
 
     With the variances fixed, the cost ``sum_kj d_j' W_k d_j / v_kj`` is in each plane
     ``x cos 2t + y sin 2t`` plus a constant: the best angle is closed, and the cost never rises.
+    The sines (b,) are the largest of the last sweep.
     """
     d = axes.shape[-1]
     turned = axes[:, None].mT @ scatter @ axes[:, None]
     R = np.ascontiguousarray(turned.transpose(2, 3, 0, 1))  # (d, d, b, k)
     D = np.ascontiguousarray(axes.transpose(2, 0, 1))[..., None]  # (d, b, d, 1): axis by axis
     values = np.einsum("jjbk->bkj", R)  # a view: it turns with R
+    largest = np.zeros(len(scatter))
     for _ in range(sweeps):
-        largest = 0.0
+        largest[:] = 0.0
         precision = (1.0 / _variances(groups, values, sizes, None)).transpose(2, 0, 1)
         for i, j in combinations(range(d), 2):
             gap = precision[i] - precision[j]
@@ -168,10 +185,8 @@ def _rotate_jointly(
             _turn(np.swapaxes(R, 0, 1), i, j, cosine, sine)
             _turn(D, i, j, cosine[..., None], sine[..., None])
             # fmax: a singular replicate is NaN, and the others go on
-            largest = max(largest, float(np.fmax.reduce(np.abs(sine), axis=None, initial=0.0)))
-        if not largest > np.sqrt(TOLERANCE):  # the cost is flat at its minimum: angles squared
-            break
-    return D[..., 0].transpose(1, 2, 0), _variances(groups, values, sizes, None)
+            np.fmax(largest, np.abs(sine[:, 0]), out=largest)
+    return D[..., 0].transpose(1, 2, 0), _variances(groups, values, sizes, None), largest
 
 
 def _turn(rows: Array, i: int, j: int, cosine: Array, sine: Array) -> None:
