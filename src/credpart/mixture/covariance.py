@@ -45,24 +45,24 @@ SWEEPS = 5  # of rotations, before starts are compared and what has converged is
 
 
 def factor(matrices: Array) -> tuple[Array, Array]:
-    """Inverse Cholesky factors and log determinants of stacked matrices (m, d, d).
+    """Inverse Cholesky factors (d, d, m) and log determinants of stacked matrices (m, d, d).
 
-    The stack is the last axis of the work arrays, so that each of the O(d) steps is one pass
-    over all matrices: for small d several times faster than LAPACK matrix by matrix.  A matrix
-    that is not positive definite gets NaN, and no exception ends the batch.
+    Gauss's elimination of the matrices beside the identity.  The stack is the last axis of the
+    work array, so that each of the O(d) steps is one pass over all matrices: for small d several
+    times faster than LAPACK matrix by matrix.  A matrix that is not positive definite gets NaN,
+    and no exception ends the batch.
     """
     d = matrices.shape[-1]
-    A = np.ascontiguousarray(matrices.transpose(1, 2, 0))
-    L, inverse = np.zeros_like(A), np.zeros_like(A)
+    both = np.zeros((d, 2 * d, len(matrices)))
+    both[:, :d] = matrices.transpose(1, 2, 0)
+    both[range(d), range(d, 2 * d)] = 1.0
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         for j in range(d):
-            column = A[j:, j] - np.einsum("ijm,jm->im", L[j:, :j], L[j, :j])
-            L[j:, j] = column / np.sqrt(column[0])
-            inverse[j, :j] = -np.einsum("im,ikm->km", L[j, :j], inverse[:j, :j])
-            inverse[j, j] = 1.0
-            inverse[j, : j + 1] /= L[j, j]
-        logdet = 2.0 * np.log(np.einsum("jjm->jm", L)).sum(axis=0)
-    return inverse, logdet
+            row = both[j, j : d + j + 1]  # it is zero elsewhere
+            row /= np.sqrt(row[0])
+            both[j + 1 :, j : d + j + 1] -= row[1 : d - j, None] * row
+        logdet = 2.0 * np.log(both.diagonal()).sum(axis=-1)
+    return both[:, d:], logdet
 
 
 def log_determinant(matrices: Array) -> Array:
@@ -204,26 +204,25 @@ def eee(scatter: Array, sizes: Array, *_: object) -> Array:
 
 def vee(scatter: Array, sizes: Array, groups: Groups = (), previous: Array | None = None) -> Array:
     """Own volume, equal shape and orientation: ``lam_k C``."""
-    d = scatter.shape[-1]
+    b, k, d, _ = scatter.shape
 
-    def common(logs: Array) -> tuple[Array, Array]:
-        parts = start * np.exp(-logs)[..., None, None]
-        C = parts.sum(axis=1)
-        half = factor(C)[0].transpose(2, 0, 1)[:, None]
-        return C, half @ parts @ half.mT
+    def scaled(logs: Array) -> Array:
+        return start * np.exp(-logs)[..., None, None]
 
     def shares(logs: Array) -> tuple[Array, Array]:
-        parts = common(logs)[1]
-        flat = parts.reshape(*parts.shape[:2], -1)
-        return diagonal(parts).sum(axis=-1), flat @ flat.mT
+        parts = scaled(logs)
+        half, _ = factor(parts.sum(axis=1))
+        products = parts.reshape(b, k * d, d) @ np.einsum("ijb,ilb->bjl", half, half)
+        products = products.reshape(b, k, d, d)
+        flat = products.reshape(b, k, -1)
+        return diagonal(products).sum(axis=-1), flat @ products.mT.reshape(b, k, -1).mT
 
     traces = diagonal(scatter).sum(axis=-1)
     volume = traces / (d * sizes)
     start = scatter / volume[..., None, None]
     logs = solve_volumes(sizes, shares, start_volumes(sizes, traces, previous))
-    C, parts = common(logs)
-    traces = diagonal(parts).sum(axis=-1) * np.exp(logs) * volume  # tr(W_k C^-1)
-    result: Array = (traces / (d * sizes))[..., None, None] * C[:, None]
+    common = scaled(logs).sum(axis=1) / sizes.sum(axis=-1)[:, None, None]
+    result: Array = (volume * np.exp(logs))[..., None, None] * common[:, None]
     return result
 
 
@@ -324,7 +323,7 @@ class Kinds(NamedTuple):
         place = self.of_code[codes]
         if (place == place[0]).all():
             return [(slice(None), self.distinct[place[0]])]
-        return [(np.flatnonzero(place == i), self.distinct[i]) for i in np.unique(place)]
+        return [(np.flatnonzero(place == i), self.distinct[i]) for i in np.bincount(place).nonzero()[0]]
 
 
 ESTIMATES = Kinds.of([structure.estimate for structure in TABLE.values()])

@@ -98,19 +98,21 @@ def one_volume_one_shape(values: Array, sizes: Array, previous: Array | None) ->
 def own_volume_one_shape(values: Array, sizes: Array, previous: Array | None) -> Array:
     """``lam_k a_j``."""
 
+    def scaled(logs: Array) -> Array:
+        return start * np.exp(-logs)[..., None]
+
     def shares(logs: Array) -> tuple[Array, Array]:
-        parts = start * np.exp(-logs)[..., None]
+        parts = scaled(logs)
         parts /= parts.sum(axis=-2, keepdims=True)
         return parts.sum(axis=-1), parts @ parts.mT
 
     values = np.maximum(values, 0.0)  # rounding
     total = values.sum(axis=-1)
-    start = values / (total / (values.shape[-1] * sizes))[..., None]
+    volume = total / (values.shape[-1] * sizes)
+    start = values / volume[..., None]
     logs = solve_volumes(sizes, shares, start_volumes(sizes, total, previous))
-    shape = (start * np.exp(-logs)[..., None]).sum(axis=-2, keepdims=True)
-    shape /= _geometric_mean(shape)
-    volume = (values / shape).sum(axis=-1, keepdims=True) / (values.shape[-1] * sizes[..., None])
-    result: Array = volume * shape
+    common = scaled(logs).sum(axis=-2) / sizes.sum(axis=-1, keepdims=True)
+    result: Array = (volume * np.exp(logs))[..., None] * common[:, None]
     return result
 
 
