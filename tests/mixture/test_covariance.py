@@ -12,10 +12,9 @@ from credpart.mixture.covariance import (
     NAMES,
     ONE_DIMENSION,
     STRUCTURES,
-    factor,
-    log_determinant,
 )
 from credpart.mixture.frame import ABSENT
+from credpart.mixture.volumes import factor, log_determinant
 
 ITERATIVE = ["VEI", "VEE", "VEV", "EVE", "VVE"]
 NESTED = [(name, inner) for name in STRUCTURES for inner in STRUCTURES[name].nested]

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from credpart.mixture.covariance import ROTATES, TABLE, factor, update
+from credpart.mixture.covariance import ROTATES, TABLE, update
+from credpart.mixture.volumes import factor
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

@@ -12,8 +12,9 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.covariance import TABLE, factor
+from credpart.mixture.covariance import TABLE
 from credpart.mixture.frame import ABSENT, SINGULAR, Frame, apply, by_chance, collect
+from credpart.mixture.volumes import factor
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
