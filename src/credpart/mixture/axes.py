@@ -110,11 +110,12 @@ def _best_axes(
 ) -> tuple[Array, Array]:
     """Common axes from starts (s, b, d, d): after some sweeps the best one goes to its end."""
     s, b = starts.shape[:2]
-    data = scatter, sizes, has_one_volume
-    many = [np.concatenate([array] * s) for array in data]
-    tried = _rotate_jointly(*many, np.concatenate(starts), SWEEPS)
-    logs = np.log(_variances(tried[1], *many[1:]))
-    costs = (many[1][..., None] * logs).sum(axis=(1, 2)).reshape(s, b)
+    many = np.tile(np.arange(b), s)
+    tried = _rotate_jointly(
+        scatter[many], sizes[many], has_one_volume[many], np.concatenate(starts), SWEEPS
+    )
+    logs = np.log(_variances(tried[1], sizes[many], has_one_volume[many]))
+    costs = (sizes[many, :, None] * logs).sum(axis=(1, 2)).reshape(s, b)
     best = np.argmin(np.nan_to_num(costs, nan=np.inf), axis=0) * b + np.arange(b)
     axes, values, turned = (array[best] for array in tried)
     for _ in range(MAX_INNER // SWEEPS):
@@ -123,7 +124,7 @@ def _best_axes(
         if not len(going):
             break
         axes[going], values[going], turned[going] = _rotate_jointly(
-            *(array[going] for array in data), axes[going], SWEEPS
+            scatter[going], sizes[going], has_one_volume[going], axes[going], SWEEPS
         )
     return axes, values
 

@@ -106,7 +106,7 @@ class Kinds(NamedTuple):
         place = self.of_code[codes]
         if (place == place[0]).all():
             return [(slice(None), self.distinct[place[0]])]
-        found = np.flatnonzero(np.bincount(place))
+        found = np.flatnonzero(np.bincount(place)).tolist()
         return [(np.flatnonzero(place == i), self.distinct[i]) for i in found]
 
 

@@ -45,6 +45,7 @@ class Frame:
     scale: Array  # (d,)
     pairs: tuple[Rows, Rows]  # which products x_i x_j are features
     grain: Array  # (d,): standardised data are multiples of it, whatever their units were
+    products: Array  # (d, d): from standardised scatter matrices to the data's units, all but size
 
     @classmethod
     def of(cls, X: Array, structures: Sequence[str]) -> Self:
@@ -59,9 +60,13 @@ class Frame:
         low, high = np.percentile((X - center) / scale, [25, 75], axis=0)
         spread = np.round(np.log2(np.where(high > low, high - low, 1.0)))
         grain = np.asarray(GRAIN * np.exp2(spread), dtype=np.float64)
-        for array in (center, scale, grain):
+        # rounded too, so that other units of all columns change nothing
+        mantissa, exponent = np.frexp(scale / np.exp(np.log(scale).mean()))
+        units = np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent)
+        products = units[:, None] * units
+        for array in (center, scale, grain, products):
             array.flags.writeable = False
-        return cls(center, scale, pairs, grain)
+        return cls(center, scale, pairs, grain, products)
 
     @property
     def d(self) -> int:
@@ -106,9 +111,7 @@ class Frame:
         if not ROTATES[variant].any():
             return update(scatter, sizes, variant, previous)
         # structures that rotate are defined in the units of the data
-        mantissa, exponent = np.frexp(self.scale / np.exp(np.log(self.scale).mean()))
-        units = np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent)
-        units = np.where(ROTATES[variant, None, None, None], units[:, None] * units, 1.0)
+        units = np.where(ROTATES[variant, None, None, None], self.products, 1.0)
         start = None if previous is None else previous * units
         result: Array = update(scatter * units, sizes, variant, start) / units
         return result

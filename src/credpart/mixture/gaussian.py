@@ -115,8 +115,7 @@ class Gaussian:
         pooled = scatter.sum(axis=1) / sizes.sum(axis=1)[:, None, None]
         proportions = np.where(sizes > ABSENT, sizes, 0.0)
         proportions /= proportions.sum(axis=1, keepdims=True)
-        natural, flatness = self._natural(proportions, means, covariances, pooled)
-        flatness[self._is_lost(natural, total).all(axis=1)] = np.inf
+        natural, flatness = self._natural(proportions, means, covariances, pooled, total)
         return GaussianParams(proportions, means, covariances, natural, flatness)
 
     def log_prior(self, params: GaussianParams) -> Array | float:
@@ -147,13 +146,6 @@ class Gaussian:
         """Nothing: a singular mixture is an error."""
         return []
 
-    def _is_lost(self, natural: Array, total: Array) -> NDArray[np.bool_]:
-        """Components (b, k) whose variance drowns in the rounding of the total covariance."""
-        d = self.frame.d
-        i, j = self.frame.pairs
-        traces = -2.0 * np.einsum("bkp,bp->bk", natural[..., 1 + d :], total[:, i, j])
-        return np.asarray(~(traces < d * LOST))
-
     def _moments(self, statistics: Array) -> tuple[Array, Array, Array]:
         """Sizes (b, k), means (b, k, d) and scatter matrices (b, k, d, d)."""
         d = self.frame.d
@@ -168,21 +160,25 @@ class Gaussian:
         return sizes, means, scatter
 
     def _natural(
-        self, proportions: Array, means: Array, covariances: Array, pooled: Array
+        self, proportions: Array, means: Array, covariances: Array, pooled: Array, total: Array
     ) -> tuple[Array, Array]:
-        """Natural parameters and flatness."""
+        """Natural parameters, and flatness: infinite where no component is wider than rounding."""
         b, k, d = means.shape
         i, j = self.frame.pairs
         half, logdet = factor(covariances.reshape(-1, d, d))  # (d, d, m)
+        natural = np.empty((1 + d + len(i), b * k))
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             # what overflows here is degenerate, and found to be so by its flatness
-            P = np.einsum("ijm,ilm->mjl", half, half).reshape(b, k, d, d)
-            linear = np.einsum("bkde,bke->bkd", P, means)
-            constant = logdet.reshape(b, k) + d * LOG_2_PI + (means * linear).sum(axis=-1)
-            logs = np.maximum(np.log(proportions), -1e300)
-        natural = np.empty((b, k, 1 + d + len(i)))
-        natural[..., 0] = logs - 0.5 * constant
-        natural[..., 1 : 1 + d] = linear
-        natural[..., 1 + d :] = P[..., i, j] * np.where(i == j, -0.5, -1.0)
-        flatness = np.einsum("bkde,bde->bk", P, pooled) / d
-        return natural, np.where(proportions > 0.0, flatness, 0.0)
+            white = np.einsum("ijm,mj->im", half, means.reshape(-1, d))
+            constant = logdet + d * LOG_2_PI + (white * white).sum(axis=0)
+            logs = np.maximum(np.log(proportions.ravel()), -1e300)
+            natural[0] = logs - 0.5 * constant
+            natural[1 : 1 + d] = np.einsum("ijm,im->jm", half, white)
+            natural[1 + d :] = np.einsum("lpm,lpm->pm", half[:, i], half[:, j])
+            natural[1 + d :] *= np.where(i == j, -0.5, -1.0)[:, None]
+            products = natural[1 + d :].reshape(-1, b, k)
+            scales = np.stack([pooled, total])[..., i, j]
+            flatness, width = np.einsum("pbk,sbp->sbk", products, scales) * (-2.0 / d)
+        flatness = np.where(proportions > 0.0, flatness, 0.0)
+        flatness[~(width < LOST).any(axis=1)] = np.inf
+        return natural.T.reshape(b, k, -1), flatness

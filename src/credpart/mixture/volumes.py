@@ -15,7 +15,6 @@ Rule = Callable[[Array, Array, Array | None], Array]
 
 TOLERANCE = 1e-10  # relative change of volumes, or angle of a rotation, that ends an inner loop
 MAX_INNER = 100
-WARM_ERROR = 0.05  # of logarithms of volumes, before the last step from a good start
 
 
 def factor(matrices: Array) -> tuple[Array, Array]:
@@ -50,75 +49,74 @@ def diagonal(matrices: Array) -> Array:
     return np.diagonal(matrices, axis1=-2, axis2=-1)
 
 
-def solve_volumes(
-    sizes: Array, shares: Callable[[Array], tuple[Array, Array]], previous: Array | None
-) -> Array:
-    """Logarithms ``l_k`` of own volumes that go with one shape, up to a common constant.
+def one_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """``C``."""
+    common: Array = matrices.sum(axis=1) / sizes.sum(axis=-1)[:, None, None]
+    return np.broadcast_to(common[:, None], matrices.shape)
 
-    With ``C = sum_k W_k exp(-l_k)``, the profile ``d sum_k n_k l_k + n log|C|`` is convex in l.
-    ``shares(l)`` returns ``tr(T_k)`` (b, k) and ``tr(T_k T_h)`` (b, k, k) of
-    ``T_k = C^-1 W_k exp(-l_k)``: its gradient and Hessian.  Newton's steps near the minimum;
-    far from it the closed form of volumes given the shape, which never goes astray.
+
+def own_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
+    """``lam_k C``.
+
+    From good volumes EM only needs that the likelihood rises: C given these, then the volumes.
     """
+    if previous is None:
+        volumes = solve_volumes(matrices, sizes)
+    else:
+        traces = diagonal(previous).sum(axis=-1)
+        # an absent component may have no previous covariance
+        inverse = _inverse(_common(matrices, np.where(traces > 0.0, traces, 1.0)))
+        volumes = np.einsum("bkij,bij->bk", matrices, inverse) / sizes
+    common = _common(matrices, volumes) / sizes.sum(axis=-1)[:, None, None]
+    result: Array = volumes[..., None, None] * common[:, None]
+    return result
+
+
+def solve_volumes(matrices: Array, sizes: Array) -> Array:
+    """Volumes (b, k) that go with one shape, up to a common factor.
+
+    With ``lam_k = exp(l_k)`` and ``C = sum_k W_k / lam_k``, the profile ``d sum_k n_k l_k + n
+    log|C|`` is convex in l; ``T_k = C^-1 W_k / lam_k`` gives its gradient ``tr(T_k)`` and its
+    Hessian ``tr(T_k T_h)``.  Newton's steps near the minimum; far from it the closed form of
+    volumes given the shape, which never goes astray.
+    """
+    b, k, d, _ = matrices.shape
     n = sizes.sum(axis=-1, keepdims=True)
     absent = sizes < 1e-12 * n
-    logs, enough = np.zeros_like(sizes), np.sqrt(TOLERANCE)  # a step squares the error
-    if previous is not None:
-        logs, enough = previous, WARM_ERROR
-    unit = np.eye(sizes.shape[-1])
+    unit = np.eye(k)
+    volumes: Array = diagonal(matrices).sum(axis=-1) / (d * sizes)
     with np.errstate(invalid="ignore", divide="ignore"):
         for _ in range(MAX_INNER):
-            traces, cross = shares(logs)
+            parts = (matrices / volumes[..., None, None]).reshape(b, k * d, d)
+            shares = parts @ _inverse(_common(matrices, volumes))
+            flat = shares.reshape(b, k, d * d)
+            other = shares.reshape(b, k, d, d).mT.reshape(b, k, d * d)
+            traces = flat[..., :: d + 1].sum(axis=-1)
             target = traces.sum(axis=-1, keepdims=True) * sizes / n
             closed = np.where(absent, 0.0, np.log(traces / target))
             error = np.abs(closed).max(axis=-1)[:, None, None]
             # 1.0: the profile is flat along (1, ..., 1); 1e-12: and without end if W_k is singular
             hessian = unit * (np.maximum(traces, absent) + 1e-12)[..., None]
-            hessian += 1.0 - cross
+            hessian += 1.0 - flat @ other.mT
             newton = np.linalg.solve(
                 np.where(error < 0.3, hessian, unit), (traces - target)[..., None]
             )
-            logs = logs + np.where(error < 0.3, newton, closed[..., None])[..., 0]
-            if not (error > enough).any():
+            volumes *= np.exp(np.where(error < 0.3, newton, closed[..., None])[..., 0])
+            if not (error > np.sqrt(TOLERANCE)).any():  # a step squares the error
                 break
-    return logs
+    return volumes
 
 
-def start_volumes(sizes: Array, traces: Array, previous: Array | None) -> Array | None:
-    """Logarithms of the previous volumes relative to ``traces``; the shape is common to all."""
-    if previous is None:
-        return None
-    ratio = diagonal(previous).sum(axis=-1) * sizes / traces
-    return np.log(np.where(ratio > 0.0, ratio, 1.0))
+def _common(matrices: Array, volumes: Array) -> Array:
+    """``sum_k W_k / lam_k``, shape (b, d, d)."""
+    result: Array = (matrices / volumes[..., None, None]).sum(axis=1)
+    return result
 
 
-def one_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """``C``."""
-    common = matrices.sum(axis=1) / sizes.sum(axis=-1)[:, None, None]
-    return np.broadcast_to(common[:, None], matrices.shape)
-
-
-def own_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
-    """``lam_k C``."""
-    b, k, d, _ = matrices.shape
-
-    def scaled(logs: Array) -> Array:
-        return start * np.exp(-logs)[..., None, None]
-
-    def shares(logs: Array) -> tuple[Array, Array]:
-        parts = scaled(logs)
-        half, _ = factor(parts.sum(axis=1))
-        products = parts.reshape(b, k * d, d) @ np.einsum("ijb,ilb->bjl", half, half)
-        products = products.reshape(b, k, d, d)
-        flat, other = products.reshape(b, k, -1), products.mT.reshape(b, k, -1)
-        return diagonal(products).sum(axis=-1), flat @ other.mT
-
-    traces = diagonal(matrices).sum(axis=-1)
-    volume = traces / (d * sizes)
-    start = matrices / volume[..., None, None]
-    logs = solve_volumes(sizes, shares, start_volumes(sizes, traces, previous))
-    common = scaled(logs).sum(axis=1) / sizes.sum(axis=-1)[:, None, None]
-    result: Array = (volume * np.exp(logs))[..., None, None] * common[:, None]
+def _inverse(matrices: Array) -> Array:
+    """Inverses of matrices (b, d, d); NaN where not positive definite."""
+    half, _ = factor(matrices)
+    result: Array = np.einsum("ijb,ilb->bjl", half, half)
     return result
 
 
