@@ -7,15 +7,16 @@ space, so the loop can accelerate every family and covariance structure in the s
 Shapes: b replicates, k components, n objects, p features, s statistics.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 MCLUST_TOLERANCE = 1e-5  # where mclust stops; below it, acceleration sets in
 DEFAULT_TOLERANCE = 1e-9
@@ -251,6 +252,38 @@ def _step(
     return params, value, image.reshape(len(value), -1), valid
 
 
+class Runs(NamedTuple):
+    """Replicates on their way: where they are and what they have found."""
+
+    rows: Rows  # their places in the batch
+    points: Array  # statistics that the next step starts from
+    images: Array  # expected statistics at the parameters
+    loglik: Array
+    is_plain: Mask  # the next step is not accelerated
+    is_calm: Mask  # the last step raised the likelihood by next to nothing
+    crawls: Mask  # mclust would have stopped
+
+    @classmethod
+    def of(cls, statistics: Array) -> Self:
+        """All replicates, at their start."""
+        b = len(statistics)
+        points, no = statistics.reshape(b, -1), np.zeros(b, dtype=bool)
+        return cls(np.arange(b), points, points, np.full(b, -np.inf), ~no, no, no)
+
+
+def _keep(good: Mask, new: Any, old: Any) -> Any:
+    """The new values of replicates that are good, the old ones of the others."""
+    return np.where(good.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+
+def _gather(ends: Sequence[tuple[Rows, EMResult]]) -> EMResult:
+    """The results of replicates that ended at different times, in their order."""
+    back = np.argsort(np.concatenate([rows for rows, _ in ends]))
+    params, *others = zip(*(result for _, result in ends), strict=True)
+    fields = (np.concatenate(parts)[back] for parts in zip(*params, strict=True))
+    return EMResult(type(params[0])(*fields), *(np.concatenate(parts)[back] for parts in others))
+
+
 def em(
     family: Family,
     features: Array,
@@ -270,48 +303,45 @@ def em(
     Steps are plain EM until mclust would stop, and accelerated from there.  An accelerated step
     that would lower the likelihood is taken back, so the likelihood never falls.
     """
-    b = len(statistics)
-    points = statistics.reshape(b, -1).copy()
-    images = points.copy()
-    loglik, status = np.full(b, -np.inf), np.full(b, Status.NOT_CONVERGED, dtype=np.intp)
-    n_iter = np.zeros(b, dtype=np.intp)
-    is_plain, is_calm, crawls = np.ones(b, bool), np.zeros(b, bool), np.zeros(b, bool)
-    memory = memory if tol < MCLUST_TOLERANCE else 0
-    faster = Acceleration(memory, b, points.shape[1])
-    active, best = np.arange(b), previous
+    b, *shape = statistics.shape
     weights = np.broadcast_to(weights, (b, features.shape[-2]))
+    memory = memory if tol < MCLUST_TOLERANCE else 0
+    runs, best = Runs.of(statistics), previous
+    ends: list[tuple[Rows, EMResult]] = []
+    faster = Acceleration(memory, b, runs.points.shape[1])
     for iteration in range(1, max_iter + 1):
-        start = None if best is None else take(best, active)
-        where = points[active].reshape(-1, *statistics.shape[1:])
+        rows, points, images, loglik, is_plain, is_calm, crawls = runs
+        where = points.reshape(-1, *shape)
         params, value, image, valid = _step(
-            family, features, weights, where, variant[active], start, active, crawls[active]
+            family, features, weights, where, variant[rows], best, rows, crawls
         )
-        if iteration == 1:
-            best = type(params)(*(field.copy() for field in params))
-        n_iter[active] = iteration
-
-        good = valid & (is_plain[active] | (value >= loglik[active]))
+        good = valid & (is_plain | (value >= loglik))
         with np.errstate(invalid="ignore"):
-            gain = (value - loglik[active]) / (1.0 + np.abs(value))
-        ended = good & (gain < tol) & (is_plain | is_calm)[active]
-        broken = ~valid & is_plain[active]
-        status[active[ended]], status[active[broken]] = Status.OK, Status.DEGENERATE
+            gain = (value - loglik) / (1.0 + np.abs(value))
+        ended = good & (gain < tol) & (is_plain | is_calm)
+        calm, crawls = gain < tol, crawls | (good & (gain < MCLUST_TOLERANCE))
+        if not good.all():
+            kept = params if iteration == 1 else best
+            params = type(params)(*(_keep(good, *pair) for pair in zip(params, kept, strict=True)))
+            image, value = _keep(good, image, images), _keep(good, value, loglik)
+            calm = _keep(good, calm, is_calm)
+            faster.forget(rows[~good])
+        status = np.where(ended, Status.OK, Status.NOT_CONVERGED)
+        status[~valid & is_plain] = Status.DEGENERATE
+        going = status == Status.NOT_CONVERGED
 
-        rows = active[good]
-        for kept, new in zip(best, params, strict=True):
-            kept[rows] = new[good]
-        loglik[rows], images[rows] = value[good], image[good]
-        is_calm[rows] = (gain < tol)[good]
-        crawls[rows] |= (gain < MCLUST_TOLERANCE)[good]
-
-        going = ~(ended | broken)
-        faster.forget(active[going & ~good])
-        quick = active[going & good & crawls[active]]
-        last = points[quick]
-        points[active], is_plain[active] = images[active], True
-        if len(quick) and memory:
-            points[quick], is_plain[quick] = faster.next(quick, last, images[quick]), False
-        active = active[going]
-        if not len(active):
+        best, starts = params, image
+        quick = going & good & crawls if memory else np.zeros_like(going)
+        if quick.any():
+            starts = image.copy()
+            starts[quick] = faster.next(rows[quick], points[quick], image[quick])
+        runs = Runs(rows, starts, image, value, ~quick, calm, crawls)
+        leave = ~going if iteration < max_iter else np.ones_like(going)
+        if leave.any():
+            n_iter = np.full(leave.sum(), iteration)
+            found = image[leave].reshape(-1, *shape), value[leave], n_iter, status[leave]
+            ends.append((rows[leave], EMResult(take(best, leave), *found)))
+            runs, best = take(runs, ~leave), take(best, ~leave)
+        if leave.all():
             break
-    return EMResult(best, images.reshape(statistics.shape), loglik, n_iter, status)
+    return _gather(ends)

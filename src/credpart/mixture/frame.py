@@ -6,7 +6,7 @@ sums of the features hold all moments that an M-step needs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -45,7 +45,14 @@ class Frame:
     scale: Array  # (d,)
     pairs: tuple[Rows, Rows]  # which products x_i x_j are features
     grain: Array  # (d,): standardised data are multiples of it, whatever their units were
-    products: Array  # (d, d): from standardised scatter matrices to the data's units, all but size
+    # (d, d): scatter matrices times these are in the data's units, up to a common factor
+    products: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        # rounded, so that another unit for all columns changes no bit
+        mantissa, exponent = np.frexp(self.scale / np.exp(np.log(self.scale).mean()))
+        units = np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent)
+        object.__setattr__(self, "products", units[:, None] * units)
 
     @classmethod
     def of(cls, X: Array, structures: Sequence[str]) -> Self:
@@ -60,13 +67,9 @@ class Frame:
         low, high = np.percentile((X - center) / scale, [25, 75], axis=0)
         spread = np.round(np.log2(np.where(high > low, high - low, 1.0)))
         grain = np.asarray(GRAIN * np.exp2(spread), dtype=np.float64)
-        # rounded too, so that other units of all columns change nothing
-        mantissa, exponent = np.frexp(scale / np.exp(np.log(scale).mean()))
-        units = np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent)
-        products = units[:, None] * units
-        for array in (center, scale, grain, products):
+        for array in (center, scale, grain):
             array.flags.writeable = False
-        return cls(center, scale, pairs, grain, products)
+        return cls(center, scale, pairs, grain)
 
     @property
     def d(self) -> int:
