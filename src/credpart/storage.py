@@ -197,7 +197,9 @@ def _fields(value: Any) -> dict[str, Any]:
     """What a class of the closed list is made from."""
     if isinstance(value, Enum):
         return {"value": value.value}
-    names = getattr(value, "_fields", None) or [f.name for f in dataclasses.fields(value)]
+    names = getattr(value, "_fields", None) or [
+        field.name for field in dataclasses.fields(value) if field.init
+    ]
     return {name: getattr(value, name) for name in names}
 
 
