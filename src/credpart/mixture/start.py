@@ -109,10 +109,10 @@ def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int,
             break
         i = int(lowest.argmin())
         j = int(nearest[i])
-        union = merge(groups, i, np.array([j]))
+        own[i] += own[j] + lowest[i]
+        union = merge(groups, i, slice(j, j + 1))
         for field, merged in zip(groups, union, strict=True):
             field[i] = merged[0]
-        own[i] = cost(union.sizes, union.scatter)[0]
         labels[labels == j] = i
         alive[j] = False
         rises[j, :] = rises[:, j] = np.inf
