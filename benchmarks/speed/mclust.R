@@ -21,7 +21,7 @@ boot("iris", 3, "VEV", 3)
 boot("mixture1", 3, "EII", 3)
 for (name in c("iris", "diabetes", "gvhd-sample")) {
   data <- read(name)
-  tell(paste("select", name, sep = ":"), seconds(3, mclustBIC(data, verbose = FALSE)))
+  tell(paste("select", name, sep = ":"), seconds(5, mclustBIC(data, verbose = FALSE)))
 }
 data <- read("gvhd")
 tell("select:gvhd", seconds(1, mclustBIC(data, verbose = FALSE)))
