@@ -40,8 +40,7 @@ INTRODUCTION = f"""# The paper, executed
 
 What `python -m benchmarks.paper --full` computes, beside the numbers that the paper prints
 ({PRINTED["source"]}). No number here depends on the date or the machine's speed: a second run
-is to give this page byte for byte (tests check it of the quick mode). How long it took, on what,
-is in [paper-run.md](paper-run.md).
+gives this page byte for byte. How long it took, on what, is in [paper-run.md](paper-run.md).
 Verdicts: *agrees* (within the tolerance that is said), *closer to nominal* (a coverage that
 misses the printed one, but is nearer to the confidence level), *within noise* (chance explains
 the difference) and *differs*, with the reason.
