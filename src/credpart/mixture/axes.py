@@ -87,9 +87,11 @@ def along(axes: Array, values: Array) -> Array:
 
 def _eigh(matrices: Array) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and axes; a matrix that is not finite gets NaN, and no exception."""
-    finite = np.asarray(np.isfinite(matrices).all(axis=(-2, -1)))
-    values, axes = np.linalg.eigh(np.where(finite[..., None, None], matrices, 0.0))
-    return np.where(finite[..., None], values, np.nan), axes
+    finite = np.asarray(np.isfinite(matrices).all(axis=(-2, -1), keepdims=True))
+    if finite.all():
+        return np.linalg.eigh(matrices)
+    values, axes = np.linalg.eigh(np.where(finite, matrices, 0.0))
+    return np.where(finite[..., 0], values, np.nan), axes
 
 
 def _diagonal_matrices(values: Array) -> Array:

@@ -163,7 +163,8 @@ class MixtureFit:
         return drawn
 
     def _score(self, X: Any) -> tuple[Array, Array]:
-        return score(self.family, self.internal, self.columns.read(X).values)
+        values, features = self.columns.read(X).values, self.family.features
+        return score(self.family, self.internal, len(values), lambda rows: features(values[rows]))
 
     def __repr__(self) -> str:
         return (
@@ -175,12 +176,14 @@ class MixtureFit:
         return fit_html(repr(self), self.params, self.names)
 
 
-def score(family: Any, params: Any, X: Array) -> tuple[Array, Array]:
-    """Posteriors (n, c) and log densities (n,) under one mixture."""
-    posteriors = np.empty((len(X), params[0].shape[1]))
-    log_density = np.empty(len(X))
-    for rows in row_blocks(len(X), posteriors.shape[1]):
-        joint = family.log_joint(family.features(X[rows]), params)
+def score(
+    family: Any, params: Any, n: int, features: Callable[[slice], Array]
+) -> tuple[Array, Array]:
+    """Posteriors (n, c) and log densities (n,) under one mixture of objects with ``features``."""
+    posteriors = np.empty((n, params[0].shape[1]))
+    log_density = np.empty(n)
+    for rows in row_blocks(n, posteriors.shape[1]):
+        joint = family.log_joint(features(rows), params)
         log_density[rows] = normalise(joint)[0] - family.log_unit
         posteriors[rows] = joint[0].T
     return posteriors, log_density
@@ -191,9 +194,9 @@ def as_fit(
 ) -> MixtureFit:
     """The public value of an outcome."""
     c, model = outcome.cell
-    family, _, weights, models = setting
+    family, features, weights, models = setting
     params = type(outcome.params)(*(field[None] for field in outcome.params))
-    posteriors, log_density = score(family, params, table.values)
+    posteriors, log_density = score(family, params, len(features), lambda rows: features[rows])
     certainty = np.log(np.maximum(posteriors.max(axis=1), np.finfo(float).tiny))
     return MixtureFit(
         family=family,
