@@ -1,8 +1,9 @@
 """Axes of components: what structures leave of scatter matrices, by the axes that they allow.
 
 Shapes: ``scatter`` (b, k, d, d), ``sizes`` (b, k).  The result is scatter matrices along the
-axes, and the axes (b, k or 1, d, d) unless these are the columns.  ``has_one_volume`` (b,) and
-``previous``, covariances or None, are for the axes that depend on volumes.
+axes, and the axes (b, k or 1, d, d), or None where there is nothing to turn back: the axes are the
+columns, or the matrices stay whole.  ``has_one_volume`` (b,) and ``previous``, covariances or None,
+are for the axes that depend on volumes.
 
 References
 ----------
@@ -63,7 +64,9 @@ def common_axes(
     are never better.
     """
     if previous is not None:
-        start = _eigh(previous.sum(axis=1))[1]
+        # unequal weights, lest a sum be a sphere where its terms are none
+        weights = 1.0 / np.arange(1.0, previous.shape[1] + 1.0)
+        start = _eigh(np.einsum("bkij,k->bij", previous, weights))[1]
         axes, values, _ = _rotate_jointly(scatter, sizes, has_one_volume, start, 1)
         return _diagonal_matrices(values), axes[:, None]
     plain = np.broadcast_to(np.eye(scatter.shape[-1]), scatter[:, 0].shape)
@@ -154,8 +157,8 @@ def _rotate_jointly(
             gap = precision[i] - precision[j]
             x = 0.5 * np.einsum("bk,bk->b", gap, R[i, i] - R[j, j])
             y = np.einsum("bk,bk->b", gap, R[i, j])
-            angle = 0.5 * np.arctan2(-y, -x)[:, None]
-            cosine, sine = np.cos(angle), np.sin(angle)
+            angle = 0.5 * np.arctan2(0.0 - y, 0.0 - x)[:, None]
+            cosine, sine = np.cos(angle), np.sin(angle)  # no turn, not half a one, if x = y = 0
             _turn(both, i, j, cosine, sine)
             _turn(np.swapaxes(R, 0, 1), i, j, cosine, sine)
             # fmax: a singular replicate is NaN, and the others go on

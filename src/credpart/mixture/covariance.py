@@ -119,19 +119,18 @@ RULES = Kinds.of([structure.rule for structure in TABLE.values()])
 def update(scatter: Array, sizes: Array, codes: Rows, previous: Array | None = None) -> Array:
     """Covariances (b, k, d, d) of each replicate under the structure of its code."""
 
-    def start(rows: Rows | slice, estimate: Axes | Rule) -> Array | None:
-        iterates = estimate in (common_axes, own_volume_one_shape)
-        return previous[rows] if iterates and previous is not None else None
+    def start(rows: Rows | slice) -> Array | None:
+        return None if previous is None else previous[rows]
 
     matrices, result = np.empty_like(scatter), np.empty_like(scatter)
     turned = []
     for rows, read in AXES.split(codes):
         one = HAS_ONE_VOLUME[codes[rows]]
-        matrices[rows], axes = read(scatter[rows], sizes[rows], one, start(rows, read))
+        matrices[rows], axes = read(scatter[rows], sizes[rows], one, start(rows))
         if axes is not None:
             turned.append((rows, axes))
     for rows, rule in RULES.split(codes):
-        result[rows] = rule(matrices[rows], sizes[rows], start(rows, rule))
+        result[rows] = rule(matrices[rows], sizes[rows], start(rows))
     for rows, axes in turned:
         result[rows] = along(axes, diagonal(result[rows]))
     return result

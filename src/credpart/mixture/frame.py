@@ -46,13 +46,15 @@ class Frame:
     pairs: tuple[Rows, Rows]  # which products x_i x_j are features
     grain: Array  # (d,): standardised data are multiples of it, whatever their units were
     # (d, d): scatter matrices times these are in the data's units, up to a common factor
-    products: Array = field(init=False)
+    unit_products: Array = field(init=False)
 
     def __post_init__(self) -> None:
         # rounded, so that another unit for all columns changes no bit
         mantissa, exponent = np.frexp(self.scale / np.exp(np.log(self.scale).mean()))
         units = np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent)
-        object.__setattr__(self, "products", units[:, None] * units)
+        products = units[:, None] * units
+        products.flags.writeable = False
+        object.__setattr__(self, "unit_products", products)
 
     @classmethod
     def of(cls, X: Array, structures: Sequence[str]) -> Self:
@@ -114,7 +116,7 @@ class Frame:
         if not ROTATES[variant].any():
             return update(scatter, sizes, variant, previous)
         # structures that rotate are defined in the units of the data
-        units = np.where(ROTATES[variant, None, None, None], self.products, 1.0)
+        units = np.where(ROTATES[variant, None, None, None], self.unit_products, 1.0)
         start = None if previous is None else previous * units
         result: Array = update(scatter * units, sizes, variant, start) / units
         return result

@@ -180,5 +180,5 @@ class Gaussian:
             scales = np.stack([pooled, total])[..., i, j]
             flatness, width = np.einsum("pbk,sbp->sbk", products, scales) * (-2.0 / d)
         flatness = np.where(proportions > 0.0, flatness, 0.0)
-        flatness[~(width < LOST).any(axis=1)] = np.inf
-        return natural.T.reshape(b, k, -1), flatness
+        flatness[~((width < LOST) & (proportions > 0.0)).any(axis=1)] = np.inf
+        return np.ascontiguousarray(natural.T).reshape(b, k, -1), flatness

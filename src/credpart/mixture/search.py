@@ -246,8 +246,8 @@ def search(
     for i in range(ROUNDS):
         # where skewness is 0 a likelihood has a saddle: other ways come first
         answers = given.answers if i else ()
-        tried = best(runs([*exchanges(models, found, changed), *answers], trial), tol)
-        better = {cell: new for cell, new in tried.items() if improves(new, found[cell], tol)}
+        tried = runs([*exchanges(models, found, changed), *answers], trial)
+        better = improvements(tried, found, tol)
         unfinished = {
             cell: old for cell, old in found.items() if old.status == Status.NOT_CONVERGED
         }
@@ -256,12 +256,24 @@ def search(
             break
         # What has not converged counts by where it ends only: it may be on its way to a spike.
         ended = [old for old in found.values() if old.status != Status.NOT_CONVERGED]
-        before, found = found, best([*ended, *runs(going, max_iter)], tol)
+        ends = runs(going, max_iter)
+        before, found = found, best([*ended, *ends], tol)
         changed = {cell for cell, new in found.items() if new is not before[cell]}
-        going = []
+        # Where the best answer of others led to a refused fit, the next best gets its turn.
+        refused = {end.cell for end in ends if end.flaw and end.cell in better}
+        others = [new for new in tried if new.cell in refused and new is not better[new.cell]]
+        going = [*improvements(others, found, tol).values()]
         report(i + 2)
     report(ROUNDS + 1)
     return found
+
+
+def improvements(
+    outcomes: Iterable[Outcome], found: Mapping[Cell, Outcome], tol: float
+) -> dict[Cell, Outcome]:
+    """The best outcome of each cell, where it is better than what was found."""
+    likeliest = best(outcomes, tol)
+    return {cell: new for cell, new in likeliest.items() if improves(new, found[cell], tol)}
 
 
 def distinct(starts: Sequence[Mapping[int, Labels]]) -> Iterator[tuple[int, int, Labels]]:

@@ -1,7 +1,7 @@
-"""Volumes and shapes of components whose axes are given: equal, or own of each component.
+"""Volumes and shapes of components, equal or own of each, out of scatter matrices.
 
-Shapes: ``matrices`` (b, k, d, d), scatter matrices, diagonal where the axes are other ones than
-the columns' own; ``sizes`` (b, k); result (b, k, d, d), covariances.  ``previous``, covariances
+Shapes: ``matrices`` (b, k, d, d), scatter matrices as `axes` leaves them: diagonal along axes that
+are given, or whole; ``sizes`` (b, k); result (b, k, d, d), covariances.  ``previous``, covariances
 or None, is where the rule that iterates starts.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Rule = Callable[[Array, Array, Array | None], Array]
 
-TOLERANCE = 1e-10  # relative change of volumes, or angle of a rotation, that ends an inner loop
+TOLERANCE = 1e-10  # of the cost: volumes and angles, of which it is a square, end at its root
 MAX_INNER = 100
 
 
@@ -22,8 +22,8 @@ def factor(matrices: Array) -> tuple[Array, Array]:
 
     Gauss's elimination of the matrices beside the identity.  The stack is the last axis of the
     work array, so that each of the O(d) steps is one pass over all matrices: for small d several
-    times faster than LAPACK matrix by matrix.  A matrix that is not positive definite gets NaN,
-    and no exception ends the batch.
+    times faster than LAPACK matrix by matrix.  A matrix that is not positive definite has a
+    log determinant of NaN, and no exception ends the batch.
     """
     d = matrices.shape[-1]
     both = np.zeros((d, 2 * d, len(matrices)))
@@ -58,73 +58,66 @@ def one_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None =
 def own_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
     """``lam_k C``.
 
-    From good volumes EM only needs that the likelihood rises: C given these, then the volumes.
+    From previous volumes one step is enough: EM only needs that the likelihood rises.
     """
+    d = matrices.shape[-1]
     if previous is None:
-        volumes = solve_volumes(matrices, sizes)
+        volumes = _solve_volumes(matrices, sizes, diagonal(matrices).sum(axis=-1) / (d * sizes))
     else:
         traces = diagonal(previous).sum(axis=-1)
         # an absent component may have no previous covariance
-        inverse = _inverse(_common(matrices, np.where(traces > 0.0, traces, 1.0)))
-        volumes = np.einsum("bkij,bij->bk", matrices, inverse) / sizes
-    common = _common(matrices, volumes) / sizes.sum(axis=-1)[:, None, None]
+        volumes, _ = _step_volumes(matrices, sizes, np.where(traces > 0.0, traces, 1.0))
+    common = (matrices / volumes[..., None, None]).sum(axis=1)
+    common /= sizes.sum(axis=-1)[:, None, None]
     result: Array = volumes[..., None, None] * common[:, None]
     return result
 
 
-def solve_volumes(matrices: Array, sizes: Array) -> Array:
-    """Volumes (b, k) that go with one shape, up to a common factor.
-
-    With ``lam_k = exp(l_k)`` and ``C = sum_k W_k / lam_k``, the profile ``d sum_k n_k l_k + n
-    log|C|`` is convex in l; ``T_k = C^-1 W_k / lam_k`` gives its gradient ``tr(T_k)`` and its
-    Hessian ``tr(T_k T_h)``.  Newton's steps near the minimum; far from it the closed form of
-    volumes given the shape, which never goes astray.
-    """
-    b, k, d, _ = matrices.shape
-    n = sizes.sum(axis=-1, keepdims=True)
-    absent = sizes < 1e-12 * n
-    unit = np.eye(k)
-    volumes: Array = diagonal(matrices).sum(axis=-1) / (d * sizes)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for _ in range(MAX_INNER):
-            parts = (matrices / volumes[..., None, None]).reshape(b, k * d, d)
-            shares = parts @ _inverse(_common(matrices, volumes))
-            flat = shares.reshape(b, k, d * d)
-            other = shares.reshape(b, k, d, d).mT.reshape(b, k, d * d)
-            traces = flat[..., :: d + 1].sum(axis=-1)
-            target = traces.sum(axis=-1, keepdims=True) * sizes / n
-            closed = np.where(absent, 0.0, np.log(traces / target))
-            error = np.abs(closed).max(axis=-1)[:, None, None]
-            # 1.0: the profile is flat along (1, ..., 1); 1e-12: and without end if W_k is singular
-            hessian = unit * (np.maximum(traces, absent) + 1e-12)[..., None]
-            hessian += 1.0 - flat @ other.mT
-            newton = np.linalg.solve(
-                np.where(error < 0.3, hessian, unit), (traces - target)[..., None]
-            )
-            volumes *= np.exp(np.where(error < 0.3, newton, closed[..., None])[..., 0])
-            if not (error > np.sqrt(TOLERANCE)).any():  # a step squares the error
-                break
+def _solve_volumes(matrices: Array, sizes: Array, volumes: Array) -> Array:
+    """Volumes (b, k) that go with one shape, up to a common factor."""
+    for _ in range(MAX_INNER):
+        volumes, error = _step_volumes(matrices, sizes, volumes)
+        if not (error > np.sqrt(TOLERANCE)).any():  # a step squares the error
+            break
     return volumes
 
 
-def _common(matrices: Array, volumes: Array) -> Array:
-    """``sum_k W_k / lam_k``, shape (b, d, d)."""
-    result: Array = (matrices / volumes[..., None, None]).sum(axis=1)
-    return result
+def _step_volumes(matrices: Array, sizes: Array, volumes: Array) -> tuple[Array, Array]:
+    """Better volumes, and by how much each given one disagrees with its closed form (b, 1, 1).
 
-
-def _inverse(matrices: Array) -> Array:
-    """Inverses of matrices (b, d, d); NaN where not positive definite."""
-    half, _ = factor(matrices)
-    result: Array = np.einsum("ijb,ilb->bjl", half, half)
-    return result
+    With ``lam_k = exp(l_k)`` and ``C = sum_k W_k / lam_k``, the profile ``d sum_k n_k l_k + n
+    log|C|`` is convex in l; ``T_k = C^-1 W_k / lam_k`` gives its gradient ``tr(T_k)`` and its
+    Hessian ``tr(T_k T_h)``.  Where the disagreement is small this is a step of Newton's, shortened
+    where it is long, since then the Hessian is nearly singular; otherwise the closed form of
+    volumes given the shape, which is slow where shapes are unlike, but safe.
+    """
+    b, k, d, _ = matrices.shape
+    n = sizes.sum(axis=-1, keepdims=True)
+    absent, unit = sizes < 1e-12 * n, np.eye(k)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        parts = matrices / volumes[..., None, None]
+        half = factor(parts.sum(axis=1))[0].transpose(2, 0, 1)
+        turned = (parts.reshape(b, k * d, d) @ half.mT).reshape(b, k, d, d)
+        flat = (half[:, None] @ turned).reshape(b, k, d * d)
+        traces = flat[..., :: d + 1].sum(axis=-1)
+        target = traces.sum(axis=-1, keepdims=True) * sizes / n
+        closed = np.where(absent, 0.0, np.log(traces / target))[..., None]
+        error = np.abs(closed).max(axis=1, keepdims=True)
+        # 1.0: the profile is flat along (1, ..., 1); 1e-12: and without end if W_k is singular
+        hessian = unit * (np.maximum(traces, absent) + 1e-12)[..., None]
+        hessian += 1.0 - flat @ flat.mT
+        is_near = error < 0.3
+        newton = np.linalg.solve(np.where(is_near, hessian, unit), (traces - target)[..., None])
+        length = 2.0 * np.abs(newton).max(axis=1, keepdims=True) + np.finfo(float).tiny
+        newton *= np.log1p(length) / length
+        return volumes * np.exp(np.where(is_near, newton, closed)[..., 0]), error
 
 
 def one_volume_own_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
     """``lam C_k``, where ``C_k`` has determinant 1."""
     volumes = np.exp(log_determinant(matrices) / matrices.shape[-1])
     volume = volumes.sum(axis=-1, keepdims=True) / sizes.sum(axis=-1, keepdims=True)
-    result: Array = (volume / volumes)[..., None, None] * matrices
+    result: Array = volume[..., None, None] * (matrices / volumes[..., None, None])
     return result
 
 
