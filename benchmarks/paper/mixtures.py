@@ -36,7 +36,7 @@ from credpart.replicates import Replicates
 
 MAKERS = {1: make_mixture1, 2: make_mixture2, 3: make_mixture3}
 TIGHT = 1e-9  # the library's tolerance of EM
-DATA_SETS, FURTHER = 100, 10  # of each mixture, for the paper's arms and for those beyond it
+DATA_SETS, FURTHER = 100, 20  # of each mixture, for the paper's arms and for those beyond it
 BLOCK = 10  # data sets of a mixture after which all arms are complete
 
 
