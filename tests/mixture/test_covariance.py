@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import expm
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 from credpart.mixture import covariance
+from credpart.mixture.axes import _rotate_jointly
 from credpart.mixture.covariance import (
     NAMES,
     ONE_DIMENSION,
@@ -220,6 +221,54 @@ def test_a_warm_start_never_lowers_the_likelihood(name, statistics, seed):
     assert cost(moved, *statistics) <= cost(start, *statistics) + 1e-7
 
 
+def unlike(ratio, b=20, seed=1):
+    """Statistics of pairs of clusters that are long in different directions."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.uniform(20, 100, (b, 2))
+    spreads = np.array([[1, ratio**-2], [ratio**-2, 1]]) * rng.chisquare(30, (b, 2, 2)) / 30
+    spreads *= np.exp(rng.normal(0, 1, (b, 2, 1)))
+    return sizes[..., None, None] * spreads[..., None] * np.eye(2), sizes
+
+
+@pytest.mark.parametrize("name", ["VEI", "VEE"])
+@pytest.mark.parametrize("ratio", [3, 30, 300, 10_000])
+def test_own_volumes_are_optimal_where_shapes_are_unlike(name, ratio):
+    scatter, sizes = unlike(ratio)
+    reached = cost(update(name, scatter, sizes, None), scatter, sizes)
+    for W, n, value in zip(scatter, sizes, reached, strict=True):
+
+        def profile(log_volume, W=W, n=n):
+            volumes = np.array([1.0, np.exp(log_volume)])[:, None, None]
+            C = (W / volumes).sum(axis=0) / n.sum()
+            return cost((volumes * C)[None], W[None], n[None])[0]
+
+        assert value <= minimize_scalar(profile, bracket=(-1, 1)).fun + 1e-9
+
+
+@pytest.mark.parametrize("name", ["VEI", "VEE", "VEV"])
+def test_warm_steps_soon_reach_the_cold_answer(name):
+    scatter, sizes = unlike(30)
+    moved = update(name, *unlike(30, seed=2), None)
+    for _ in range(15):
+        moved = update(name, scatter, sizes, moved)
+    answer = cost(update(name, scatter, sizes, None), scatter, sizes)
+    np.testing.assert_allclose(cost(moved, scatter, sizes), answer, rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["EVE", "VVE"])
+def test_common_axes_are_kept_where_their_covariances_add_up_to_a_sphere(name):
+    answer = np.array([[[[2.5, 1.5], [1.5, 2.5]], [[2.5, -1.5], [-1.5, 2.5]]]])
+    scatter, sizes = 50.0 * answer, np.full((1, 2), 50.0)
+    np.testing.assert_allclose(update(name, scatter, sizes, answer), answer)
+
+
+def test_spheres_need_no_rotation():
+    scatter, start = 50.0 * np.tile(np.eye(3), (1, 2, 1, 1)), np.eye(3)[None]
+    axes, _, sines = _rotate_jointly(scatter, np.full((1, 2), 50.0), np.ones(1, bool), start, 1)
+    assert sines.max() == 0.0
+    np.testing.assert_array_equal(axes, start)
+
+
 def test_numbers_of_free_parameters():
     # [CG95], Table 1, of the covariances alone: c = 3, d = 4 and c = 2, d = 3
     table = {
@@ -266,18 +315,23 @@ def test_batch_is_one_by_one(name):
 
 @pytest.mark.parametrize("name", STRUCTURES)
 @settings(deadline=None, max_examples=8)
-@given(statistics=statistics())
-def test_absent_components_have_no_influence(name, statistics):
+@given(statistics=statistics(), seed=st.integers(0, 2**32 - 1), warm=st.sampled_from([None, 0, 1]))
+def test_absent_components_have_no_influence(name, statistics, seed, warm):
     scatter, sizes = statistics
-    d = scatter.shape[-1]
+    (_, c, d, _) = scatter.shape
+    start = padded_start = None
+    if warm is not None:  # nothing, or anything, is known of absent components
+        start = update(name, *draw_statistics(1, c, d, seed), None)
+        unknown = np.broadcast_to(float(warm) * np.eye(d), (1, 2, d, d))
+        padded_start = np.concatenate([start, unknown], axis=1)
     absent = np.broadcast_to(ABSENT * np.eye(d), (1, 2, d, d))
     padded = update(
         name,
         np.concatenate([scatter, absent], axis=1),
         np.concatenate([sizes, np.full((1, 2), ABSENT)], axis=1),
-        None,
+        padded_start,
     )
-    alone = update(name, scatter, sizes, None)
+    alone = update(name, scatter, sizes, start)
     assert np.isfinite(padded).all()
     rtol = 1e-5 if name in ITERATIVE else 1e-10
     np.testing.assert_allclose(

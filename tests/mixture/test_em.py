@@ -210,6 +210,31 @@ def test_replicates_together_are_replicates_apart():
         np.testing.assert_allclose(apart.params.means[0], together.params.means[b], atol=1e-4)
 
 
+@pytest.mark.parametrize("gap", [3.0, 3e6])  # 3e6: both clusters drown in the total covariance
+def test_padded_replicates_end_as_without_padding(gap):
+    labels = np.repeat([0, 1], 40)
+    X = np.random.default_rng(0).standard_normal((80, 2)) + gap * labels[:, None]
+    family, features, weights, statistics, variant = start_all(X, labels, 2)
+    padded = np.concatenate([statistics, np.zeros_like(statistics[:, :1])], axis=1)
+    alone, beside = (em(family, features, weights, T, variant) for T in (statistics, padded))
+    np.testing.assert_array_equal(beside.status, alone.status)
+    np.testing.assert_allclose(beside.loglik, alone.loglik, rtol=1e-7)
+    assert (alone.status == (Status.OK if gap < 1e6 else Status.DEGENERATE)).all()
+
+
+def test_em_leaves_its_arguments_alone():
+    X, labels = overlapping(60)
+    family, features, weights, statistics, variant = start_all(X, labels, 3)
+    previous = family.m_step(statistics, variant, None)
+    for array in (features, weights, statistics, *previous):
+        array.flags.writeable = False
+    result = em(family, features, weights, statistics, variant, previous, max_iter=1)
+    assert (result.status == Status.NOT_CONVERGED).all()
+    assert (result.n_iter == 1).all()
+    result.statistics[:] = 0.0
+    assert statistics.any()
+
+
 def test_data_of_its_own_is_what_shared_data_is():
     X, labels = overlapping()
     family, features, weights, statistics, variant = start_all(X, labels, 3)

@@ -40,6 +40,14 @@ def test_no_nested_structure_is_better(data):
             assert fit.loglik >= fits[c, inner].loglik - 1e-7 * abs(fit.loglik)
 
 
+@pytest.mark.parametrize("c", [7, 8])
+def test_where_the_best_answer_of_others_is_refused_the_next_best_is_tried(c):
+    # Iris with 7 clusters: on from EVV's answer VVV becomes singular, on from VEV's it does not
+    fits = select_mixture(load_iris().X, c, tol=1e-5).fits
+    for inner in STRUCTURES["VVV"].nested:
+        assert fits[c, "VVV"].loglik > fits[c, inner].loglik
+
+
 @pytest.mark.parametrize(
     ("data", "numbers", "expected"),
     [

@@ -76,41 +76,37 @@ def own_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None =
 def _solve_volumes(matrices: Array, sizes: Array, volumes: Array) -> Array:
     """Volumes (b, k) that go with one shape, up to a common factor."""
     for _ in range(MAX_INNER):
-        volumes, error = _step_volumes(matrices, sizes, volumes)
-        if not (error > np.sqrt(TOLERANCE)).any():  # a step squares the error
+        volumes, change = _step_volumes(matrices, sizes, volumes)
+        if not (change > np.sqrt(TOLERANCE)).any():  # a step squares the error
             break
     return volumes
 
 
 def _step_volumes(matrices: Array, sizes: Array, volumes: Array) -> tuple[Array, Array]:
-    """Better volumes, and by how much each given one disagrees with its closed form (b, 1, 1).
+    """Better volumes, and the largest change (b, 1) of their logarithms that was asked for.
 
     With ``lam_k = exp(l_k)`` and ``C = sum_k W_k / lam_k``, the profile ``d sum_k n_k l_k + n
     log|C|`` is convex in l; ``T_k = C^-1 W_k / lam_k`` gives its gradient ``tr(T_k)`` and its
-    Hessian ``tr(T_k T_h)``.  Where the disagreement is small this is a step of Newton's, shortened
-    where it is long, since then the Hessian is nearly singular; otherwise the closed form of
-    volumes given the shape, which is slow where shapes are unlike, but safe.
+    Hessian ``tr(T_k T_h)``.  This is a step of Newton's, shortened where it is long: then the
+    Hessian is nearly singular, as it is where shapes are unlike.
     """
     b, k, d, _ = matrices.shape
     n = sizes.sum(axis=-1, keepdims=True)
-    absent, unit = sizes < 1e-12 * n, np.eye(k)
+    absent = sizes < 1e-12 * n
     with np.errstate(invalid="ignore", divide="ignore"):
         parts = matrices / volumes[..., None, None]
         half = factor(parts.sum(axis=1))[0].transpose(2, 0, 1)
         turned = (parts.reshape(b, k * d, d) @ half.mT).reshape(b, k, d, d)
         flat = (half[:, None] @ turned).reshape(b, k, d * d)
         traces = flat[..., :: d + 1].sum(axis=-1)
-        target = traces.sum(axis=-1, keepdims=True) * sizes / n
-        closed = np.where(absent, 0.0, np.log(traces / target))[..., None]
-        error = np.abs(closed).max(axis=1, keepdims=True)
+        gradient = traces - traces.sum(axis=-1, keepdims=True) * sizes / n
         # 1.0: the profile is flat along (1, ..., 1); 1e-12: and without end if W_k is singular
-        hessian = unit * (np.maximum(traces, absent) + 1e-12)[..., None]
+        hessian = np.eye(k) * (np.maximum(traces, absent) + 1e-12)[..., None]
         hessian += 1.0 - flat @ flat.mT
-        is_near = error < 0.3
-        newton = np.linalg.solve(np.where(is_near, hessian, unit), (traces - target)[..., None])
-        length = 2.0 * np.abs(newton).max(axis=1, keepdims=True) + np.finfo(float).tiny
-        newton *= np.log1p(length) / length
-        return volumes * np.exp(np.where(is_near, newton, closed)[..., 0]), error
+        step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+        length = np.abs(step).max(axis=-1, keepdims=True)
+        step *= np.log1p(2.0 * length) / (2.0 * length + np.finfo(float).tiny)
+        return volumes * np.exp(step), length
 
 
 def one_volume_own_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
