@@ -15,7 +15,7 @@ from credpart.mixture.covariance import (
     STRUCTURES,
 )
 from credpart.mixture.frame import ABSENT
-from credpart.mixture.volumes import factor, log_determinant
+from credpart.mixture.matrices import factor, log_determinant
 
 ITERATIVE = ["VEI", "VEE", "VEV", "EVE", "VVE"]
 NESTED = [(name, inner) for name in STRUCTURES for inner in STRUCTURES[name].nested]

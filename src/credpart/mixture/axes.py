@@ -17,10 +17,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from credpart.mixture.matrices import diagonal
 from credpart.mixture.volumes import (
     MAX_INNER,
     TOLERANCE,
-    diagonal,
     one_volume_one_shape,
     own_volume_one_shape,
 )

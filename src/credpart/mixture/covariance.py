@@ -29,9 +29,9 @@ from credpart.mixture.axes import (
     no_axes,
     own_axes,
 )
+from credpart.mixture.matrices import diagonal
 from credpart.mixture.volumes import (
     Rule,
-    diagonal,
     one_volume_one_shape,
     one_volume_own_shape,
     own_volume_one_shape,

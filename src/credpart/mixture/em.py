@@ -232,43 +232,60 @@ class Acceleration:
         return result
 
 
-def _step(
-    family: Family,
-    features: Array,
-    weights: Array,
-    statistics: Array,
-    variant: Rows,
-    start: Any,
-    members: Rows,
-    is_near: Any,
-) -> tuple[Any, Array, Array, Any]:
-    """Parameters, penalised log-likelihoods, expected statistics (flat), and which are sound."""
-    # a singular or extrapolated point may be no mixture at all: what comes out tells
-    with np.errstate(all="ignore"):
-        params = family.m_step(statistics, variant, start)
-        value, image = _expect(family, features, weights, params, members, is_near)
-        value = value + family.log_prior(params)
-        valid = np.isfinite(value) & ~family.is_degenerate(params)
-    return params, value, image.reshape(len(value), -1), valid
+class Step(NamedTuple):
+    """What a step has come to."""
+
+    params: Any
+    loglik: Array  # plus the log prior
+    images: Array  # expected statistics, flat
+    valid: Mask  # the parameters are those of a mixture
 
 
 class Runs(NamedTuple):
     """Replicates on their way: where they are and what they have found."""
 
     rows: Rows  # their places in the batch
+    params: Any  # None before the first step
     points: Array  # statistics that the next step starts from
     images: Array  # expected statistics at the parameters
     loglik: Array
     is_plain: Mask  # the next step is not accelerated
     is_calm: Mask  # the last step raised the likelihood by next to nothing
-    crawls: Mask  # mclust would have stopped
+    is_slow: Mask  # mclust would have stopped
 
     @classmethod
     def of(cls, statistics: Array) -> Self:
         """All replicates, at their start."""
         b = len(statistics)
         points, no = statistics.reshape(b, -1), np.zeros(b, dtype=bool)
-        return cls(np.arange(b), points, points, np.full(b, -np.inf), ~no, no, no)
+        return cls(np.arange(b), None, points, points, np.full(b, -np.inf), ~no, no, no)
+
+    def some(self, chosen: Mask) -> Self:
+        """Some of them."""
+
+        def part(field: Any) -> Any:
+            return take(field, chosen) if isinstance(field, tuple) else field[chosen]
+
+        return type(self)(*map(part, self))
+
+    def after(self, step: Step, good: Mask, gain: Array, tol: float) -> Self:
+        """Where they are after a step; those for whom it is no good stay where they were."""
+        params, loglik, images, _ = step
+        is_calm, is_slow = gain < tol, self.is_slow | (good & (gain < MCLUST_TOLERANCE))
+        if not good.all():
+            if self.params is not None:
+                pairs = zip(params, self.params, strict=True)
+                params = type(params)(*(_keep(good, new, old) for new, old in pairs))
+            images, loglik = _keep(good, images, self.images), _keep(good, loglik, self.loglik)
+            is_calm = _keep(good, is_calm, self.is_calm)
+        plain = np.ones_like(good)
+        return type(self)(self.rows, params, images, images, loglik, plain, is_calm, is_slow)
+
+    def accelerated(self, faster: Acceleration, last: Array, quick: Mask) -> Self:
+        """The same, but that some go on from where the steps up to ``last`` point to."""
+        points = self.images.copy()
+        points[quick] = faster.next(self.rows[quick], last[quick], self.images[quick])
+        return self._replace(points=points, is_plain=~quick)
 
 
 def _keep(good: Mask, new: Any, old: Any) -> Any:
@@ -282,6 +299,25 @@ def _gather(ends: Sequence[tuple[Rows, EMResult]]) -> EMResult:
     params, *others = zip(*(result for _, result in ends), strict=True)
     fields = (np.concatenate(parts)[back] for parts in zip(*params, strict=True))
     return EMResult(type(params[0])(*fields), *(np.concatenate(parts)[back] for parts in others))
+
+
+def _step(
+    family: Family,
+    features: Array,
+    weights: Array,
+    shape: Sequence[int],
+    variant: Rows,
+    start: Any,
+    runs: Runs,
+) -> Step:
+    """An M-step and an E-step of replicates whose statistics have that shape."""
+    # a singular or extrapolated point may be no mixture at all: what comes out tells
+    with np.errstate(all="ignore"):
+        params = family.m_step(runs.points.reshape(-1, *shape), variant, start)
+        value, image = _expect(family, features, weights, params, runs.rows, runs.is_slow)
+        value = value + family.log_prior(params)
+        valid = np.isfinite(value) & ~family.is_degenerate(params)
+    return Step(params, value, image.reshape(len(value), -1), valid)
 
 
 def em(
@@ -301,47 +337,36 @@ def em(
     A replicate has converged when an iteration raises its log-likelihood by less than
     ``tol (1 + |loglik|)``, the rule of mclust; twice running where steps are accelerated.
     Steps are plain EM until mclust would stop, and accelerated from there.  An accelerated step
-    that would lower the likelihood is taken back, so the likelihood never falls.
+    that would lower the likelihood is taken back, so the likelihood never falls if the family's
+    M-step never lowers it.
     """
     b, *shape = statistics.shape
     weights = np.broadcast_to(weights, (b, features.shape[-2]))
     memory = memory if tol < MCLUST_TOLERANCE else 0
-    runs, best = Runs.of(statistics), previous
-    ends: list[tuple[Rows, EMResult]] = []
+    runs, ends = Runs.of(statistics), []
     faster = Acceleration(memory, b, runs.points.shape[1])
     for iteration in range(1, max_iter + 1):
-        rows, points, images, loglik, is_plain, is_calm, crawls = runs
-        where = points.reshape(-1, *shape)
-        params, value, image, valid = _step(
-            family, features, weights, where, variant[rows], best, rows, crawls
-        )
-        good = valid & (is_plain | (value >= loglik))
+        start = previous if iteration == 1 else runs.params
+        step = _step(family, features, weights, shape, variant[runs.rows], start, runs)
+        good = step.valid & (runs.is_plain | (step.loglik >= runs.loglik))
         with np.errstate(invalid="ignore"):
-            gain = (value - loglik) / (1.0 + np.abs(value))
-        ended = good & (gain < tol) & (is_plain | is_calm)
-        calm, crawls = gain < tol, crawls | (good & (gain < MCLUST_TOLERANCE))
-        if not good.all():
-            kept = params if iteration == 1 else best
-            params = type(params)(*(_keep(good, *pair) for pair in zip(params, kept, strict=True)))
-            image, value = _keep(good, image, images), _keep(good, value, loglik)
-            calm = _keep(good, calm, is_calm)
-            faster.forget(rows[~good])
+            gain = (step.loglik - runs.loglik) / (1.0 + np.abs(step.loglik))
+        ended = good & (gain < tol) & (runs.is_plain | runs.is_calm)
         status = np.where(ended, Status.OK, Status.NOT_CONVERGED)
-        status[~valid & is_plain] = Status.DEGENERATE
+        status[~step.valid & runs.is_plain] = Status.DEGENERATE
         going = status == Status.NOT_CONVERGED
 
-        best, starts = params, image
-        quick = going & good & crawls if memory else np.zeros_like(going)
-        if quick.any():
-            starts = image.copy()
-            starts[quick] = faster.next(rows[quick], points[quick], image[quick])
-        runs = Runs(rows, starts, image, value, ~quick, calm, crawls)
+        last, runs = runs.points, runs.after(step, good, gain, tol)
+        if memory:
+            faster.forget(runs.rows[~good])
+            quick = going & good & runs.is_slow
+            runs = runs.accelerated(faster, last, quick) if quick.any() else runs
         leave = ~going if iteration < max_iter else np.ones_like(going)
         if leave.any():
-            n_iter = np.full(leave.sum(), iteration)
-            found = image[leave].reshape(-1, *shape), value[leave], n_iter, status[leave]
-            ends.append((rows[leave], EMResult(take(best, leave), *found)))
-            runs, best = take(runs, ~leave), take(best, ~leave)
+            gone, n_iter = runs.some(leave), np.full(leave.sum(), iteration)
+            found = gone.images.reshape(-1, *shape), gone.loglik, n_iter, status[leave]
+            ends.append((gone.rows, EMResult(gone.params, *found)))
+            runs = runs.some(~leave)
         if leave.all():
             break
     return _gather(ends)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from credpart.mixture.covariance import ROTATES, TABLE, update
-from credpart.mixture.volumes import factor
+from credpart.mixture.matrices import factor
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from credpart.mixture.covariance import TABLE
 from credpart.mixture.frame import ABSENT, SINGULAR, Frame, apply, by_chance, collect
-from credpart.mixture.volumes import factor
+from credpart.mixture.matrices import factor
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
