@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credpart.mixture.covariance import TABLE
-from credpart.mixture.frame import ABSENT, SINGULAR, Frame, apply, by_chance, collect
+from credpart.mixture.frame import (
+    ABSENT,
+    SINGULAR,
+    Frame,
+    apply,
+    by_chance,
+    collect,
+    log_shares,
+    shares,
+)
 from credpart.mixture.matrices import factor
 
 Array = NDArray[np.float64]
@@ -113,8 +122,7 @@ class Gaussian:
         start = None if previous is None else previous.covariances
         covariances = self.frame.update(scatter_, sizes_, variant, start)
         pooled = scatter.sum(axis=1) / sizes.sum(axis=1)[:, None, None]
-        proportions = np.where(sizes > ABSENT, sizes, 0.0)
-        proportions /= proportions.sum(axis=1, keepdims=True)
+        proportions = shares(sizes)
         natural, flatness = self._natural(proportions, means, covariances, pooled, total)
         return GaussianParams(proportions, means, covariances, natural, flatness)
 
@@ -153,9 +161,8 @@ class Gaussian:
         absent = statistics[..., 0] <= ABSENT
         sizes = np.where(absent, ABSENT, statistics[..., 0])
         means = statistics[..., 1 : 1 + d] / sizes[..., None]
-        scatter = np.zeros((*sizes.shape, d, d))
         products = statistics[..., 1 + d :] - sizes[..., None] * means[..., i] * means[..., j]
-        scatter[..., i, j] = scatter[..., j, i] = products
+        scatter = self.frame.scatter(products)
         scatter[absent] = ABSENT * np.eye(d)
         return sizes, means, scatter
 
@@ -171,8 +178,7 @@ class Gaussian:
             # what overflows here is degenerate, and found to be so by its flatness
             white = np.einsum("ijm,mj->im", half, means.reshape(-1, d))
             constant = logdet + d * LOG_2_PI + (white * white).sum(axis=0)
-            logs = np.maximum(np.log(proportions.ravel()), -1e300)
-            natural[0] = logs - 0.5 * constant
+            natural[0] = log_shares(proportions).ravel() - 0.5 * constant
             natural[1 : 1 + d] = np.einsum("ijm,im->jm", half, white)
             natural[1 + d :] = np.einsum("lpm,lpm->pm", half[:, i], half[:, j])
             natural[1 + d :] *= np.where(i == j, -0.5, -1.0)[:, None]
