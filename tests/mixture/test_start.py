@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.cluster.hierarchy import linkage
 from sklearn.metrics import adjusted_rand_score
 
 from credpart.datasets import load, make_mixture3
@@ -13,7 +14,9 @@ from credpart.mixture import start as start_module
 from credpart.mixture.start import (
     FIXED,
     agglomerate,
+    all_rises,
     balance,
+    determinant,
     ellipsoidal,
     ellipsoidal_cost,
     merge,
@@ -87,7 +90,7 @@ def test_agglomeration_merges_the_cheapest_pair():
     def cost_of(members):
         rows = Z[members]
         W = (rows - rows.mean(axis=0)).T @ (rows - rows.mean(axis=0))
-        return ellipsoidal_cost(np.array([len(rows) + 0.0]), W[None], unit)[0]
+        return ellipsoidal_cost(np.array(len(rows) + 0.0), W, unit)
 
     groups = [[i] for i in range(25)]
     while len(groups) > 4:
@@ -119,12 +122,53 @@ def test_merged_groups_are_the_groups_of_the_union():
     Z = np.random.default_rng(0).standard_normal((30, 3))
     labels = np.arange(30) % 5
     groups = summarise(Z, labels)
-    union = merge(groups, 1, np.array([3, 4]))
-    for row, other in enumerate((3, 4)):
+    union = merge(groups.at([1]), groups.at([3, 4]))
+    for place, other in enumerate((3, 4)):
         rows = Z[(labels == 1) | (labels == other)]
-        assert union.sizes[row] == len(rows)
-        assert_allclose(union.means[row], rows.mean(axis=0))
-        assert_allclose(union.scatter[row], np.cov(rows.T, bias=True) * len(rows))
+        assert union.sizes[place] == len(rows)
+        assert_allclose(union.means[:, place], rows.mean(axis=0))
+        assert_allclose(union.scatter[..., place], np.cov(rows.T, bias=True) * len(rows))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 6])
+def test_determinants_are_those_of_lapack(d):
+    rows = np.random.default_rng(d).standard_normal((4, 5, d + 2, d))
+    matrices = rows.mT @ rows
+    found = determinant(np.moveaxis(matrices, (2, 3), (0, 1)))
+    assert_allclose(found, np.linalg.det(matrices))
+
+
+def test_a_flat_group_has_no_volume():
+    # of two objects that differ in one column only, the other pivots are 0
+    scatter = np.diag([0.0, 8.0, 0.0])
+    found = ellipsoidal_cost(np.array(2.0), scatter, 0.5)
+    assert found == pytest.approx(2.0 * np.log((8.0 + 0.5) / 2.0))
+
+
+@pytest.mark.parametrize("block", [1, 7, 40, 10_000])
+def test_the_size_of_a_block_changes_nothing(monkeypatch, block):
+    groups = summarise(make_mixture3(30, random_state=0).X, np.arange(30) // 2)
+    cost = partial(ellipsoidal_cost, unit=0.1)
+    own = cost(groups.sizes, groups.scatter)
+    expected = all_rises(groups, own, cost)
+    monkeypatch.setattr(start_module, "BLOCK", block)
+    assert_array_equal(all_rises(groups, own, cost), expected)
+    for i, j in np.ndindex(15, 15):
+        union = merge(groups.at(i), groups.at(j))
+        rise = cost(union.sizes, union.scatter) - own[i] - own[j]
+        assert expected[i, j] == (pytest.approx(rise) if i < j else np.inf)
+
+
+@settings(deadline=None, max_examples=25)
+@given(n=st.integers(2, 40), seed=st.integers(0, 2**32 - 1))
+def test_a_tree_is_cut_as_if_its_merges_were_done_one_by_one(n, seed):
+    Z = np.random.default_rng(seed).standard_normal((n, 2))
+    found = ward(Z, range(1, n + 1))
+    labels = np.arange(n)
+    for step, (one, other) in enumerate(linkage(Z, "ward")[:, :2]):
+        assert_array_equal(found[n - step], np.unique(labels, return_inverse=True)[1])
+        labels[(labels == one) | (labels == other)] = n + step
+    assert_array_equal(found[1], np.zeros(n))
 
 
 def test_scales():
@@ -186,7 +230,7 @@ def test_small_groups(monkeypatch):
         groups = small_groups(rows, 50)
         assert_array_equal(np.unique(groups), np.arange(groups.max() + 1))
         assert 40 <= groups.max() + 1 <= 50
-        within = summarise(rows, groups).scatter.trace(axis1=1, axis2=2).sum()
+        within = summarise(rows, groups).scatter.trace().sum()
         assert within < 0.05 * ((rows - rows.mean(axis=0)) ** 2).sum()
     assert set(ward(Z, [2, 3])) == {2, 3}
 

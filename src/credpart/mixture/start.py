@@ -14,7 +14,7 @@ References
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +23,24 @@ from scipy.spatial.distance import pdist
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
-Cost = Callable[[Array, Array], Array]  # sizes (m,), scatter (m, d, d) -> (m,)
+Cost = Callable[[Array, Array], Array]  # sizes (...), scatter (d, d, ...) -> (...)
 
 MAX_GROUPS = 1000  # agglomeration takes time cubic in the groups it starts from
 MAX_OBJECTS = 2000  # Ward's method takes memory quadratic in the objects
 MAX_SEEDED = 20_000  # rows that small groups are sought among
+BLOCK = 1 << 13  # pairs of groups whose costs are found together
 
 
 class Groups(NamedTuple):
-    """Sizes (m,), means (m, d) and scatter matrices (m, d, d) of groups of objects."""
+    """Sizes (m,), means (d, m) and scatter matrices (d, d, m) of groups of objects."""
 
     sizes: Array
     means: Array
     scatter: Array
+
+    def at(self, *index: Any) -> Self:
+        """Some of the groups, or all of them along new axes."""
+        return type(self)(*(field[..., *index] for field in self))
 
 
 def balance(X: Array) -> Array:
@@ -73,20 +78,32 @@ def ellipsoidal_cost(sizes: Array, scatter: Array, unit: float) -> Array:
 
     The trace and the determinant have different units: the data have to be on `balance`'s scale.
     """
-    trace = np.trace(scatter, axis1=-2, axis2=-1)
-    volume = np.maximum(np.linalg.det(scatter / sizes[..., None, None]), 0.0)
-    result: Array = sizes * np.log(volume + (trace + unit) / sizes)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        volume = np.fmax(determinant(scatter / sizes), 0.0)  # 0 for NaN too
+    result: Array = sizes * np.log(volume + (scatter.trace() + unit) / sizes)
     return result
 
 
-def merge(groups: Groups, i: int, others: Labels | slice) -> Groups:
-    """Group ``i`` united with each of the others."""
-    sizes = groups.sizes[i] + groups.sizes[others]
-    gap = groups.means[others] - groups.means[i]
-    share = groups.sizes[others] / sizes
-    means = groups.means[i] + share[:, None] * gap
-    between = (groups.sizes[i] * share)[:, None, None] * gap[:, :, None] * gap[:, None, :]
-    return Groups(sizes, means, groups.scatter[i] + groups.scatter[others] + between)
+def determinant(matrices: Array) -> Array:
+    """Determinants of positive semidefinite matrices (d, d, ...); NaN where a pivot is 0.
+
+    Each step of Gauss's elimination is one pass over all matrices: for many small ones several
+    times faster than LAPACK matrix by matrix.
+    """
+    rest, result = matrices, matrices[0, 0]
+    for _ in range(1, len(matrices)):
+        rest = rest[1:, 1:] - rest[1:, :1] * (rest[0, 1:] / rest[0, 0])
+        result = result * rest[0, 0]
+    return result
+
+
+def merge(one: Groups, other: Groups) -> Groups:
+    """Groups united, one of the first with one of the second."""
+    sizes = one.sizes + other.sizes
+    gap = other.means - one.means
+    share = other.sizes / sizes
+    between = (one.sizes * share * gap)[:, None] * gap
+    return Groups(sizes, one.means + share * gap, one.scatter + other.scatter + between)
 
 
 def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int, Labels]:
@@ -94,71 +111,74 @@ def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int,
     m = len(groups.sizes)
     groups = Groups(*(field.copy() for field in groups))
     own = cost(groups.sizes, groups.scatter)
-    rises = np.full((m, m), np.inf)  # rises[i, j], i < j: what merging i and j costs
-    for i in range(m - 1):
-        union = merge(groups, i, slice(i + 1, None))
-        rises[i, i + 1 :] = cost(union.sizes, union.scatter) - own[i] - own[i + 1 :]
+    rises = all_rises(groups, own, cost)
     nearest = rises.argmin(axis=1)  # of each row, so that a step need not search the matrix
-    lowest = rises[np.arange(m), nearest]
-    labels, alive = np.arange(m), np.ones(m, dtype=bool)
-    found = {}
-    for left in range(m, min(numbers) - 1, -1):
-        if left in numbers:
-            found[left] = np.unique(labels, return_inverse=True)[1]
-        if left == min(numbers):
-            break
-        i = int(lowest.argmin())
-        j = int(nearest[i])
+    lowest = rises.min(axis=1)
+    kept, gone = np.empty((2, m - min(numbers)), dtype=np.intp)
+    for step in range(len(gone)):
+        kept[step] = i = int(lowest.argmin())
+        gone[step] = j = int(nearest[i])
+        united = groups.at(slice(i, i + 1))
+        for field, merged in zip(united, merge(united, groups.at(slice(j, j + 1))), strict=True):
+            field[:] = merged
         own[i] += own[j] + lowest[i]
-        union = merge(groups, i, slice(j, j + 1))
-        for field, merged in zip(groups, union, strict=True):
-            field[i] = merged[0]
-        labels[labels == j] = i
-        alive[j] = False
-        rises[j, :] = rises[:, j] = np.inf
-        others = np.flatnonzero(alive)
-        others = others[others != i]
-        union = merge(groups, i, others)
-        rise = cost(union.sizes, union.scatter) - own[i] - own[others]
-        rises[np.minimum(i, others), np.maximum(i, others)] = rise
-        stale = np.flatnonzero((nearest == j) | (nearest == i) | (rises[:, i] < lowest))
-        stale = np.append(stale, [i, j])
-        nearest[stale] = rises[stale].argmin(axis=1)
-        lowest[stale] = rises[stale, nearest[stale]]
-    return found
+        own[j] = -np.inf  # so that nothing is ever merged with j again
+        union = merge(united, groups)
+        rise = cost(union.sizes, union.scatter) - own[i] - own
+        rises[:, j] = np.inf
+        rises[:i, i] = rise[:i]
+        rises[i, i + 1 :] = rise[i + 1 :]
+        nearest[j], lowest[j] = -1, np.inf
+        stale = ((nearest == j) | (nearest == i) | (rises[:, i] < lowest)).nonzero()[0]
+        nearest[stale] = places = rises[stale].argmin(axis=1)
+        lowest[stale] = rises[stale, places]
+    return {c: cut(m, gone[: m - c], kept[: m - c]) for c in numbers}
+
+
+def all_rises(groups: Groups, own: Array, cost: Cost) -> Array:
+    """What merging groups i and j costs, i < j: a matrix (m, m), infinite elsewhere."""
+    m = len(own)
+    rises, places, height = np.full((m, m), np.inf), np.arange(m), max(1, BLOCK // m)
+    for first in range(0, m, height):
+        rows, others = slice(first, first + height), slice(first, None)
+        union = merge(groups.at(rows, None), groups.at(None, others))
+        rise = cost(union.sizes, union.scatter) - own[rows, None] - own[others]
+        np.copyto(rises[rows, others], rise, where=places[rows, None] < places[others])
+    return rises
 
 
 def summarise(Z: Array, labels: Labels) -> Groups:
     """Sizes, means and scatter matrices of labelled rows."""
     m, d = labels.max() + 1, Z.shape[1]
     sizes = np.bincount(labels, minlength=m).astype(float)
-    means = np.stack([np.bincount(labels, Z[:, j], m) for j in range(d)], axis=1) / sizes[:, None]
-    gaps = Z - means[labels]
-    scatter = np.empty((m, d, d))
+    means = np.stack([np.bincount(labels, Z[:, j], m) for j in range(d)]) / sizes
+    gaps = Z.T - means[:, labels]
+    scatter = np.empty((d, d, m))
     for i in range(d):
         for j in range(d):
-            scatter[:, i, j] = np.bincount(labels, gaps[:, i] * gaps[:, j], m)
+            scatter[i, j] = np.bincount(labels, gaps[i] * gaps[j], m)
     return Groups(sizes, means, scatter)
 
 
 def ward(Z: Array, numbers: Sequence[int]) -> dict[int, Labels]:
     """Ward's partitions into each of the ``numbers`` of clusters."""
     groups = small_groups(Z, enough(numbers)) if len(Z) > MAX_OBJECTS else np.arange(len(Z))
-    centers = summarise(Z, groups).means if len(Z) > MAX_OBJECTS else Z
-    labels, cuts = np.arange(len(centers)), {}
-    for left, (one, other) in zip(range(len(centers), 0, -1), tree_pairs(centers), strict=True):
-        if left in numbers:
-            cuts[left] = np.unique(labels, return_inverse=True)[1][groups]
-        # the number of the new node
-        labels[(labels == one) | (labels == other)] = 2 * len(centers) - left
-    return {c: cuts[c] for c in numbers}
+    centers = summarise(Z, groups).means.T if len(Z) > MAX_OBJECTS else Z
+    m = len(centers)
+    # not linkage(centers): it warns of data that look like a matrix of distances
+    merges = linkage(pdist(centers), "ward")[:, :2].astype(np.intp)
+    nodes = np.arange(m, 2 * m - 1)[:, None]  # which the merges make
+    return {c: cut(2 * m - 1, merges[: m - c], nodes[: m - c])[groups] for c in numbers}
 
 
-def tree_pairs(Z: Array) -> NDArray[np.intp]:
-    """The nodes that Ward's method merges, step by step; nothing is merged in the last step."""
-    # not linkage(Z): it warns of data that look like a matrix of distances
-    merges = linkage(pdist(Z), "ward")[:, :2].astype(np.intp)
-    return np.vstack([merges, [-1, -1]])
+def cut(n_nodes: int, children: Labels, parents: Labels) -> Labels:
+    """The tree of each node of a forest; trees are numbered in the order of their roots."""
+    root, is_root = np.arange(n_nodes), np.ones(n_nodes, dtype=np.intp)
+    root[children], is_root[children] = parents, 0
+    for _ in range(n_nodes.bit_length()):  # each time the way up is twice as long
+        root = root[root]
+    result: Labels = (is_root.cumsum() - 1)[root]
+    return result
 
 
 def enough(numbers: Sequence[int]) -> int:
