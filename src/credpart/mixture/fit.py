@@ -1,7 +1,7 @@
 """A fitted mixture, and the function that fits one."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,28 +189,34 @@ def score(
     return posteriors, log_density
 
 
-def as_fit(
-    setting: Setting, outcome: Outcome, table: Table, status: Status | None = None
-) -> MixtureFit:
-    """The public value of an outcome."""
-    c, model = outcome.cell
+def as_fits(setting: Setting, outcomes: Sequence[Outcome], table: Table) -> list[MixtureFit]:
+    """The public values of outcomes that all have the same number of clusters."""
     family, features, weights, models = setting
-    params = type(outcome.params)(*(field[None] for field in outcome.params))
-    posteriors, log_density = score(family, params, len(features), lambda rows: features[rows])
-    certainty = np.log(np.maximum(posteriors.max(axis=1), np.finfo(float).tiny))
-    return MixtureFit(
-        family=family,
-        internal=params,
-        model=model,
-        variant=models[model].variant,
-        n_parameters=models[model].n_parameters(family, c),
-        loglik=float(weights @ log_density),
-        log_certainty=float(weights @ certainty),
-        n_objects=float(weights.sum()),
-        n_iter=outcome.n_iter,
-        status=outcome.status if status is None else status,
-        columns=Columns.of(table),
-    )
+    (c, _), b, n = outcomes[0].cell, len(outcomes), len(features)
+    mixtures = [type(old.params)(*(field[None] for field in old.params)) for old in outcomes]
+    log_density, certainty = np.empty((2, b, n))
+    for rows in row_blocks(n, c):
+        # one by one: a product of larger matrices has other last bits
+        joint = np.concatenate([family.log_joint(features[rows], one) for one in mixtures])
+        log_density[:, rows] = normalise(joint) - family.log_unit
+        certainty[:, rows] = np.log(np.maximum(joint.max(axis=1), np.finfo(float).tiny))
+    n_objects, columns = float(weights.sum()), Columns.of(table)
+    return [
+        MixtureFit(
+            family=family,
+            internal=mixtures[i],
+            model=outcome.cell[1],
+            variant=models[outcome.cell[1]].variant,
+            n_parameters=models[outcome.cell[1]].n_parameters(family, c),
+            loglik=float(weights @ log_density[i]),
+            log_certainty=float(weights @ certainty[i]),
+            n_objects=n_objects,
+            n_iter=outcome.n_iter,
+            status=outcome.status,
+            columns=columns,
+        )
+        for i, outcome in enumerate(outcomes)
+    ]
 
 
 def as_candidate(setting: Setting, start: ArrayLike, cell: Cell) -> Candidate:
@@ -339,7 +345,8 @@ def fit_mixture(
             f"Fit fewer clusters or a more constrained model{REMEDIES[regularization]}."
         )
     regularised = regularization == "pooled" or broken
-    fit = as_fit(setting, outcome, table, Status.REGULARISED if regularised else None)
+    status = Status.REGULARISED if regularised else outcome.status
+    (fit,) = as_fits(setting, [outcome._replace(status=status)], table)
     tell(fit, outcome, asked=regularization == "pooled")
     return fit
 

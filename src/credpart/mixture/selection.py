@@ -1,14 +1,15 @@
 """The number of clusters and the model, by BIC, ICL or AIC."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from credpart._checks import (
+    Table,
     check_choice,
     check_cluster_numbers,
     check_integer,
@@ -25,12 +26,12 @@ from credpart.mixture.fit import (
     CRITERIA,
     N_STARTS,
     MixtureFit,
-    as_fit,
+    as_fits,
     check_seed,
 )
 from credpart.mixture.models import read, taking_part
 from credpart.mixture.screen import screen
-from credpart.mixture.search import Cell, search_all, set_up
+from credpart.mixture.search import Cell, Outcome, Setting, search_all, set_up
 from credpart.mixture.start import starting_partitions
 
 if TYPE_CHECKING:
@@ -192,13 +193,24 @@ def select_mixture(
         starts = starting_partitions(as_numbers(table), weights, numbers, n_starts, seed)
         found = search_all(settings, starts, **limits)
     missing = refused | {cell: found[cell].flaw for cell in cells if found[cell].flaw}
-    homes = {model: setting for setting in settings for model in setting.models}
-    fits = {
-        cell: as_fit(homes[cell[1]], found[cell], table) for cell in cells if cell not in missing
-    }
+    fits = all_fits(settings, [found[cell] for cell in cells if cell not in missing], table)
     if not fits:
         raise DegenerateMixtureError(
             f"No model could be fitted; for example {cells[0]}: {missing[cells[0]]}. "
             "Fit fewer clusters, or a more constrained model."
         )
     return Selection(fits, missing, criterion, tuple(numbers), tuple(rows))
+
+
+def all_fits(
+    settings: Sequence[Setting], outcomes: Sequence[Outcome], table: Table
+) -> dict[Cell, MixtureFit]:
+    """The public values of outcomes, in their order; those of one shape are made together."""
+    homes = {model: i for i, setting in enumerate(settings) for model in setting.models}
+    shapes: dict[tuple[int, int], list[Outcome]] = {}
+    for outcome in outcomes:
+        c, model = outcome.cell
+        shapes.setdefault((homes[model], c), []).append(outcome)
+    made = [as_fits(settings[home], alike, table) for (home, _), alike in shapes.items()]
+    fits = {(fit.n_clusters, fit.model): fit for fit in chain.from_iterable(made)}
+    return {outcome.cell: fits[outcome.cell] for outcome in outcomes}

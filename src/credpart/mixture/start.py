@@ -90,7 +90,8 @@ def determinant(matrices: Array) -> Array:
     Each step of Gauss's elimination is one pass over all matrices: for many small ones several
     times faster than LAPACK matrix by matrix.
     """
-    rest, result = matrices, matrices[0, 0]
+    rest: Array = matrices
+    result: Array = rest[0, 0]
     for _ in range(1, len(matrices)):
         rest = rest[1:, 1:] - rest[1:, :1] * (rest[0, 1:] / rest[0, 0])
         result = result * rest[0, 0]
