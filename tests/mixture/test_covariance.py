@@ -264,8 +264,8 @@ def test_common_axes_are_kept_where_their_covariances_add_up_to_a_sphere(name):
 
 def test_spheres_need_no_rotation():
     scatter, start = 50.0 * np.tile(np.eye(3), (1, 2, 1, 1)), np.eye(3)[None]
-    axes, _, sines = _rotate_jointly(scatter, np.full((1, 2), 50.0), np.ones(1, bool), start, 1)
-    assert sines.max() == 0.0
+    axes, _, angles = _rotate_jointly(scatter, np.full((1, 2), 50.0), np.ones(1, bool), start, 1)
+    assert angles.max() == 0.0
     np.testing.assert_array_equal(axes, start)
 
 
@@ -346,17 +346,17 @@ def test_absent_components_have_no_influence(name, statistics, seed, warm):
 @given(d=st.integers(1, 6), seed=st.integers(0, 2**32 - 1))
 def test_factor_inverts_and_takes_determinants(d, seed):
     matrices = draw_statistics(5, 1, d, seed)[0][:, 0]
-    half, logdet = factor(matrices)
+    half, logdet = factor(matrices.T)
     half = np.moveaxis(half, -1, 0)
     np.testing.assert_allclose(half.mT @ half @ matrices, np.tile(np.eye(d), (5, 1, 1)), atol=1e-8)
     assert np.array_equal(half, np.tril(half))
     np.testing.assert_allclose(logdet, np.linalg.slogdet(matrices)[1], atol=1e-9)
-    np.testing.assert_array_equal(log_determinant(matrices[None]), logdet[None])
+    np.testing.assert_array_equal(log_determinant(matrices[None].T), logdet[:, None])
 
 
 def test_factor_marks_what_is_not_positive_definite_and_leaves_the_rest():
     matrices = np.stack([np.eye(2), [[1.0, 2.0], [2.0, 1.0]], -np.eye(2), 4 * np.eye(2)])
-    half, logdet = factor(matrices)
+    half, logdet = factor(matrices.T)
     assert np.isnan(logdet).tolist() == [False, True, True, False]
     np.testing.assert_allclose(logdet[[0, 3]], [0.0, np.log(16.0)], atol=1e-15)
     assert np.isfinite(half[..., [0, 3]]).all()

@@ -1,9 +1,8 @@
 """Axes of components: what structures leave of scatter matrices, by the axes that they allow.
 
-Shapes: ``scatter`` (b, k, d, d), ``sizes`` (b, k).  The result is scatter matrices along the
-axes, and the axes (b, k or 1, d, d), or None where there is nothing to turn back: the axes are the
-columns, or the matrices stay whole.  ``has_one_volume`` (b,) and ``previous``, covariances or None,
-are for the axes that depend on volumes.
+Shapes: ``scatter`` (d, d, k, b), ``sizes`` (k, b).  The result is sums of squares (d, k, b) along
+the axes, and the axes (b, k or 1, d, d), or None if they are the columns.  ``has_one_volume``
+(b,) and ``previous``, covariances (b, k, d, d) or None, are for the axes that depend on volumes.
 
 References
 ----------
@@ -11,15 +10,13 @@ References
    Advances in Data Analysis and Classification 8, 2014.
 """
 
-from collections.abc import Callable
-from itertools import combinations
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.matrices import diagonal
+from credpart.mixture.matrices import diagonal, turn
 from credpart.mixture.volumes import (
-    MAX_INNER,
     TOLERANCE,
     one_volume_one_shape,
     own_volume_one_shape,
@@ -29,7 +26,10 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Axes = Callable[[Array, Array, Mask, Array | None], tuple[Array, Array | None]]
 
-SWEEPS = 5  # of rotations, before starts are compared and what has converged is left out
+ABSENT = 1e-290  # size of a component without observations: finite everywhere, felt nowhere
+SWEEPS = 2  # of rotations, before starts are compared and what has converged is left out
+ROUNDS = 12  # of sweeps, at the most: EM goes on
+ROUNDING = 1e-12  # of the cost
 
 
 def any_axes(scatter: Array, *_: object) -> tuple[Array, None]:
@@ -39,19 +39,25 @@ def any_axes(scatter: Array, *_: object) -> tuple[Array, None]:
 
 def no_axes(scatter: Array, *_: object) -> tuple[Array, None]:
     """Spheres of the same trace."""
-    means = diagonal(scatter).mean(axis=-1, keepdims=True)
-    return _diagonal_matrices(np.broadcast_to(means, scatter.shape[:-1])), None
+    squares = diagonal(scatter)
+    return np.broadcast_to(squares.mean(axis=0), squares.shape), None
 
 
 def column_axes(scatter: Array, *_: object) -> tuple[Array, None]:
     """The coordinate axes."""
-    return _diagonal_matrices(diagonal(scatter)), None
+    return diagonal(scatter), None
 
 
-def own_axes(scatter: Array, *_: object) -> tuple[Array, Array]:
+def own_axes(scatter: Array, sizes: Array, *_: object) -> tuple[Array, Array]:
     """Own axes: those of each scatter matrix."""
-    values, axes = _eigh(scatter)  # ascending, so shapes add up axis by axis
-    return _diagonal_matrices(np.maximum(values, 0.0)), axes  # rounding
+    matrices, present = scatter.T, sizes.T > ABSENT
+    if present.all():
+        values, axes = _eigh(matrices)  # ascending, so shapes add up axis by axis
+    else:
+        values, axes = np.full(matrices.shape[:-1], ABSENT), np.empty(matrices.shape)
+        axes[:] = np.eye(len(scatter))
+        values[present], axes[present] = _eigh(matrices[present])
+    return np.maximum(values, 0.0).T, axes  # rounding
 
 
 def common_axes(
@@ -64,110 +70,117 @@ def common_axes(
     are never better.
     """
     if previous is not None:
+        b, k, d, _ = previous.shape
         # unequal weights, lest a sum be a sphere where its terms are none
-        weights = 1.0 / np.arange(1.0, previous.shape[1] + 1.0)
-        start = _eigh(np.einsum("bkij,k->bij", previous, weights))[1]
-        axes, values, _ = _rotate_jointly(scatter, sizes, has_one_volume, start, 1)
-        return _diagonal_matrices(values), axes[:, None]
-    plain = np.broadcast_to(np.eye(scatter.shape[-1]), scatter[:, 0].shape)
-    nested = (rule(scatter, sizes)[:, 0] for rule in (one_volume_one_shape, own_volume_one_shape))
-    starts = np.stack([plain, *(_eigh(matrices)[1] for matrices in nested)])
-    axes, values = _best_axes(scatter, sizes, np.ones(len(scatter), dtype=bool), starts)
+        sums = 1.0 / np.arange(1.0, k + 1.0) @ previous.reshape(b, k, d * d)
+        start = _eigh(sums.reshape(b, d, d))[1]
+        axes, values, _ = _rotate_jointly(scatter.T, sizes.T, has_one_volume, start, 1)
+        return values.T, axes[:, None]
+    axes, values = _solve_axes(scatter, sizes, has_one_volume)
+    return values.T, axes[:, None]
+
+
+def _solve_axes(scatter: Array, sizes: Array, has_one_volume: Mask) -> tuple[Array, Array]:
+    """Common axes (b, d, d) and sums of squares (b, k, d) along them, from several starts."""
+    plain = np.broadcast_to(np.eye(len(scatter)), scatter[:, :, 0].T.shape)
+    nested = _eigh(one_volume_one_shape(scatter, sizes)[:, :, 0].T)[1]
+    axes = _best_axes(scatter.T, sizes.T, np.ones_like(has_one_volume), [plain, nested])
     rows = np.flatnonzero(~has_one_volume)
     if len(rows):
-        starts = np.concatenate([starts[:, rows], axes[None, rows]])
-        axes[rows], values[rows] = _best_axes(
-            scatter[rows], sizes[rows], has_one_volume[rows], starts
+        some = scatter[..., rows], sizes[:, rows]
+        nested = _eigh(own_volume_one_shape(*some)[:, :, 0].T)[1]
+        starts = [plain[rows], nested, axes[rows]]
+        axes[rows] = _best_axes(some[0].T, some[1].T, has_one_volume[rows], starts)
+    values, going = np.empty((*sizes.T.shape, len(scatter))), np.arange(len(axes))
+    for _ in range(ROUNDS):
+        axes[going], values[going], angles = _rotate_jointly(
+            scatter.T[going], sizes.T[going], has_one_volume[going], axes[going], SWEEPS
         )
-    return _diagonal_matrices(values), axes[:, None]
+        going = going[angles > np.sqrt(TOLERANCE)]
+        if not len(going):
+            break
+    return axes, values
 
 
-def along(axes: Array, values: Array) -> Array:
-    """``D diag(values) D'``."""
-    result: Array = (axes * values[..., None, :]) @ axes.mT
+def turned_back(axes: Array, values: Array) -> Array:
+    """``D diag(values) D'``, shape (d, d, k, b)."""
+    result: Array = ((axes * values.T[..., None, :]) @ axes.mT).T
     return result
 
 
 def _eigh(matrices: Array) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and axes; a matrix that is not finite gets NaN, and no exception."""
-    finite = np.asarray(np.isfinite(matrices).all(axis=(-2, -1), keepdims=True))
-    if finite.all():
+    if np.isfinite(matrices).all():
         return np.linalg.eigh(matrices)
+    finite = np.asarray(np.isfinite(matrices).all(axis=(-2, -1), keepdims=True))
     values, axes = np.linalg.eigh(np.where(finite, matrices, 0.0))
     return np.where(finite[..., 0], values, np.nan), axes
 
 
-def _diagonal_matrices(values: Array) -> Array:
-    return values[..., None] * np.eye(values.shape[-1])
-
-
-def _variances(values: Array, sizes: Array, has_one_volume: Mask) -> Array:
-    """Variances along the axes out of sums of squares (b, k, d), with own shapes."""
-    with np.errstate(divide="ignore"):
-        means = np.exp(np.log(values).mean(axis=-1))
-    one = means * (sizes.sum(axis=-1) / means.sum(axis=-1))[:, None]
-    result: Array = values / np.where(has_one_volume[:, None], one, sizes)[..., None]
-    return result
-
-
 def _best_axes(
-    scatter: Array, sizes: Array, has_one_volume: Mask, starts: Array
-) -> tuple[Array, Array]:
-    """Common axes from starts (s, b, d, d): after some sweeps the best one goes to its end."""
-    s, b = starts.shape[:2]
+    scatter: Array, sizes: Array, has_one_volume: Mask, starts: Sequence[Array]
+) -> Array:
+    """The best common axes (b, d, d), from starts of the same shape, after some sweeps."""
+    s, b = len(starts), len(scatter)
     many = np.tile(np.arange(b), s)
-    tried = _rotate_jointly(
-        scatter[many], sizes[many], has_one_volume[many], np.concatenate(starts), SWEEPS
-    )
-    logs = np.log(_variances(tried[1], sizes[many], has_one_volume[many]))
-    costs = (sizes[many, :, None] * logs).sum(axis=(1, 2)).reshape(s, b)
-    best = np.argmin(np.nan_to_num(costs, nan=np.inf), axis=0) * b + np.arange(b)
-    axes, values, turned = (array[best] for array in tried)
-    for _ in range(MAX_INNER // SWEEPS):
-        # the cost is flat at its minimum: angles squared
-        going = np.flatnonzero(turned > np.sqrt(TOLERANCE))
-        if not len(going):
-            break
-        axes[going], values[going], turned[going] = _rotate_jointly(
-            scatter[going], sizes[going], has_one_volume[going], axes[going], SWEEPS
-        )
-    return axes, values
+    sizes, has_one_volume = sizes[many], has_one_volume[many]
+    start = np.concatenate(starts)
+    axes, values, _ = _rotate_jointly(scatter[many], sizes, has_one_volume, start, SWEEPS)
+    logs = np.log(_precisions(values, sizes, has_one_volume)).sum(axis=-1)
+    gains = np.nan_to_num((sizes * logs).sum(axis=-1), nan=-np.inf).reshape(s, b)
+    best: Array = axes[np.argmax(gains, axis=0) * b + np.arange(b)]
+    return best
 
 
 def _rotate_jointly(
     scatter: Array, sizes: Array, has_one_volume: Mask, axes: Array, sweeps: int
 ) -> tuple[Array, Array, Array]:
-    """Common axes by plane rotations [BM14]_, sums of squares (b, k, d) along them, and sines.
+    """Common axes (b, d, d), sums of squares (b, k, d), and the largest last angles (b,).
 
-    With the variances fixed, the cost ``sum_kj d_j' W_k d_j / v_kj`` is in each plane
-    ``x cos 2t + y sin 2t`` plus a constant: the best angle is closed, and the cost never rises.
-    The sines (b,) are the largest of the last sweep.
+    Here the stack is first, of scatter matrices (b, k, d, d) and sizes (b, k) too: products of
+    matrices that share a factor are quick.
     """
-    b, k, d, _ = scatter.shape
-    both = np.empty((d, d, b, k + 1))  # scatter matrices along the axes, and the axes
-    both[..., :k] = (axes[:, None].mT @ scatter @ axes[:, None]).transpose(2, 3, 0, 1)
-    both[..., k] = axes.transpose(2, 1, 0)
-    R = both[..., :k]
-    values = np.einsum("jjbk->bkj", R)  # a view: it turns with R
-    largest = np.zeros(b)
+    R, cost = turn(scatter, axes), scatter.shape[-1] * sizes.sum(axis=-1)
     for _ in range(sweeps):
-        largest[:] = 0.0
-        precision = (1.0 / _variances(values, sizes, has_one_volume)).transpose(2, 0, 1)
-        for i, j in combinations(range(d), 2):
-            gap = precision[i] - precision[j]
-            x = 0.5 * np.einsum("bk,bk->b", gap, R[i, i] - R[j, j])
-            y = np.einsum("bk,bk->b", gap, R[i, j])
-            angle = 0.5 * np.arctan2(0.0 - y, 0.0 - x)[:, None]
-            cosine, sine = np.cos(angle), np.sin(angle)  # no turn, not half a one, if x = y = 0
-            _turn(both, i, j, cosine, sine)
-            _turn(np.swapaxes(R, 0, 1), i, j, cosine, sine)
-            # fmax: a singular replicate is NaN, and the others go on
-            np.fmax(largest, np.abs(sine[:, 0]), out=largest)
-    return both[..., k].transpose(2, 1, 0), values, largest
+        precisions = _precisions(np.diagonal(R, axis1=2, axis2=3), sizes, has_one_volume)
+        angles = _angles(R, precisions)
+        R, rotations = _rotate(R, precisions, cost, angles)
+        axes = axes @ rotations
+    return axes, np.diagonal(R, axis1=2, axis2=3), np.abs(angles).max(axis=(1, 2))
 
 
-def _turn(rows: Array, i: int, j: int, cosine: Array, sine: Array) -> None:
-    """Turn rows i and j in their plane, in place."""
-    first = cosine * rows[i] + sine * rows[j]
-    rows[j] = cosine * rows[j] - sine * rows[i]
-    rows[i] = first
+def _precisions(values: Array, sizes: Array, has_one_volume: Mask) -> Array:
+    """Precisions along the axes out of sums of squares (b, k, d), with own shapes."""
+    volumes = np.exp(np.log(values).sum(axis=-1) / values.shape[-1])
+    one = volumes * (sizes.sum(axis=-1) / volumes.sum(axis=-1))[:, None]
+    result: Array = np.where(has_one_volume[:, None], one, sizes)[..., None] / values
+    return result
+
+
+def _angles(R: Array, precisions: Array) -> Array:
+    """The best angle (b, d, d) in each plane if only this one turned [BM14]_.
+
+    With the precisions fixed, the cost ``sum_kj p_kj d_j' W_k d_j`` is in a plane
+    ``x cos 2t + y sin 2t`` plus a constant.
+    """
+    sums = precisions.mT @ np.diagonal(R, axis1=2, axis2=3)
+    own = np.diagonal(sums, axis1=1, axis2=2)
+    x = 0.5 * (own[:, None] + own[..., None] - sums - sums.mT)
+    y = (precisions[..., None] * R).sum(axis=1)
+    # x is not positive: large precisions go with small sums of squares
+    result: Array = 0.5 * np.arctan2(y.mT - y, np.maximum(0.0 - x, 0.0))
+    return result
+
+
+def _rotate(R: Array, precisions: Array, cost: Array, angles: Array) -> tuple[Array, Array]:
+    """Turn in all planes at once, and less far where the cost would rise; rotations (b, d, d)."""
+    eye = np.eye(R.shape[-1])
+    rotations = 2.0 * np.linalg.inv(eye + np.tan(0.5 * angles)) - eye  # Cayley's
+    turned = turn(R, rotations)
+    values = np.diagonal(turned, axis1=2, axis2=3)
+    worse = (precisions * values).sum(axis=(1, 2)) > (1.0 + ROUNDING) * cost
+    if worse.any():
+        turned[worse], rotations[worse] = _rotate(
+            R[worse], precisions[worse], cost[worse], 0.5 * angles[worse]
+        )
+    return turned, rotations

@@ -38,7 +38,7 @@ LETTERS = {**{name: name for name in LINEAR}, "E": "EII", "V": "VII"}
 def encode_scales(scales: Array) -> Array:
     """Entries of D, then those of U below its diagonal."""
     b, k, d, _ = scales.shape
-    half = np.moveaxis(factor(scales.reshape(-1, d, d))[0], -1, 0)
+    half = np.moveaxis(factor(scales.reshape(-1, d, d).T)[0], -1, 0)
     L = np.linalg.inv(half)
     diagonal = np.einsum("mdd->md", L)
     U = L / diagonal[:, None, :]

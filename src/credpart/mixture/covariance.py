@@ -7,14 +7,16 @@ structure ever sees the data.  A structure is two choices: the axes along which 
 are read, and one of four rules for the volumes and shapes along these.
 
 Shapes: ``scatter`` (b, k, d, d), ``sizes`` (b, k), result (b, k, d, d).  ``previous`` is a start
-for the structures that iterate: covariances of the same shape, or None.
+for the structures that iterate: covariances of the same shape, or None.  Inside, the axes are
+reversed: operations are quick along the last one.
 
 References
 ----------
 .. [CG95] Celeux, Govaert: Gaussian parsimonious clustering models.  Pattern Recognition 28, 1995.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,12 +24,12 @@ from numpy.typing import NDArray
 
 from credpart.mixture.axes import (
     Axes,
-    along,
     any_axes,
     column_axes,
     common_axes,
     no_axes,
     own_axes,
+    turned_back,
 )
 from credpart.mixture.matrices import diagonal
 from credpart.mixture.volumes import (
@@ -89,48 +91,72 @@ TABLE: dict[str, Structure] = {**STRUCTURES, **ONE_DIMENSION}
 NAMES: tuple[str, ...] = tuple(TABLE)  # a structure's code is its place here
 
 
-class Kinds(NamedTuple):
-    """Distinct kinds of structures, and which one each code has."""
+# In this order structures of the same axes, of the same rule, and that rotate, stand side by side.
+# fmt: off
+ORDER = (
+    "E", "EEI", "VVI", "V", "EVI", "VEI", "VEV", "EEV",
+    "EII", "VII", "EVE", "VVE", "EEE", "VEE", "EVV", "VVV",
+)
+# fmt: on
+PLACES = np.array([ORDER.index(name) for name in NAMES])
 
-    distinct: Sequence[Any]
-    of_code: Rows
+
+class Run(NamedTuple):
+    """Structures side by side that have something in common."""
+
+    kind: Any
+    first: int
+    stop: int
 
     @classmethod
-    def of(cls, kinds: Sequence[object]) -> Self:
-        """The kinds of all codes."""
-        distinct = list(dict.fromkeys(kinds))
-        return cls(distinct, np.array([distinct.index(kind) for kind in kinds]))
-
-    def split(self, codes: Rows) -> list[tuple[Rows | slice, Any]]:
-        """Rows of each kind that the codes have."""
-        place = self.of_code[codes]
-        if (place == place[0]).all():
-            return [(slice(None), self.distinct[place[0]])]
-        found = np.flatnonzero(np.bincount(place)).tolist()
-        return [(np.flatnonzero(place == i), self.distinct[i]) for i in found]
+    def of(cls, kinds: Sequence[Any]) -> list[Self]:
+        """Runs of equal kinds, in the order above."""
+        edges = [i for i, kind in enumerate(kinds) if i == 0 or kind != kinds[i - 1]]
+        return [cls(kinds[i], i, j) for i, j in pairwise([*edges, len(kinds)])]
 
 
+_ROWS = [TABLE[name] for name in ORDER]
+AXES = Run.of([row.axes for row in _ROWS])
+RULES = Run.of([(row.rule, row.axes is any_axes) for row in _ROWS])
+HAS_ONE_VOLUME = np.array([row.rule in (EE, EV) for row in _ROWS])
 ROTATES = np.array([structure.rotates for structure in TABLE.values()])
-HAS_ONE_VOLUME = np.array([structure.rule in (EE, EV) for structure in TABLE.values()])
-AXES = Kinds.of([structure.axes for structure in TABLE.values()])
-RULES = Kinds.of([structure.rule for structure in TABLE.values()])
 
 
 def update(scatter: Array, sizes: Array, codes: Rows, previous: Array | None = None) -> Array:
     """Covariances (b, k, d, d) of each replicate under the structure of its code."""
+    places = PLACES[codes]
+    if (places[1:] >= places[:-1]).all():
+        return _update(scatter.T, sizes.T, places, previous).T
+    order = np.argsort(places, kind="stable")
+    start = None if previous is None else previous[order]
+    parts = scatter.T.take(order, axis=-1), sizes.T.take(order, axis=-1)
+    return _update(*parts, places[order], start).take(np.argsort(order), axis=-1).T
 
-    def start(rows: Rows | slice) -> Array | None:
+
+def _update(scatter: Array, sizes: Array, places: Rows, previous: Array | None) -> Array:
+    """The same for ascending places, with the axes of arrays reversed, but for ``previous``."""
+    ends = [0, *np.cumsum(np.bincount(places, minlength=len(ORDER))).tolist()]
+
+    def spans(runs: Sequence[Run]) -> Iterator[tuple[Any, slice]]:
+        for kind, first, stop in runs:
+            if ends[first] < ends[stop]:
+                yield kind, slice(ends[first], ends[stop])
+
+    def start(rows: slice) -> Array | None:
         return None if previous is None else previous[rows]
 
-    matrices, result = np.empty_like(scatter), np.empty_like(scatter)
-    turned = []
-    for rows, read in AXES.split(codes):
-        one = HAS_ONE_VOLUME[codes[rows]]
-        matrices[rows], axes = read(scatter[rows], sizes[rows], one, start(rows))
-        if axes is not None:
+    values, result, turned = np.empty(scatter.shape[1:]), np.zeros(scatter.shape), []
+    for read, rows in spans(AXES):
+        if read is not any_axes:
+            one = HAS_ONE_VOLUME[places[rows]]
+            values[..., rows], axes = read(scatter[..., rows], sizes[:, rows], one, start(rows))
             turned.append((rows, axes))
-    for rows, rule in RULES.split(codes):
-        result[rows] = rule(matrices[rows], sizes[rows], start(rows))
+    for (rule, is_whole), rows in spans(RULES):
+        matrices, found = (scatter, result) if is_whole else (values, values)
+        found[..., rows] = rule(matrices[..., rows], sizes[:, rows], start(rows))
     for rows, axes in turned:
-        result[rows] = along(axes, diagonal(result[rows]))
+        if axes is None:
+            diagonal(result)[..., rows] = values[..., rows]
+        else:
+            result[..., rows] = turned_back(axes, values[..., rows])
     return result

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from credpart.mixture.axes import ABSENT as ABSENT
 from credpart.mixture.covariance import ROTATES, TABLE, update
 from credpart.mixture.matrices import factor
 
@@ -26,7 +27,6 @@ GRAIN = 2.0**-33
 # covariance, drowns in the rounding of the sums of squares.
 SINGULAR = 1e10
 FLAT = 1e-3  # relative variance of a component that may be a spike
-ABSENT = 1e-290  # size of a component without observations: finite everywhere, felt nowhere
 
 
 class Ellipsoids(NamedTuple):
@@ -100,6 +100,13 @@ class Frame:
         result[..., i, j] = result[..., j, i] = products
         return result
 
+    def matrices(self, products: Array) -> Array:
+        """The same with the stack last: (d, d, ...) out of (p, ...)."""
+        i, j = self.pairs
+        result = np.zeros((self.d, self.d, *products.shape[1:]))
+        result[i, j] = result[j, i] = products
+        return result
+
     def distance(self, P: Array, locations: Array) -> Array:
         """Coefficients (b, k, p) of ``(x - m)' P (x - m)`` in the features."""
         i, j = self.pairs
@@ -116,7 +123,7 @@ class Frame:
         if not ROTATES[variant].any():
             return update(scatter, sizes, variant, previous)
         # structures that rotate are defined in the units of the data
-        units = np.where(ROTATES[variant, None, None, None], self.unit_products, 1.0)
+        units = np.where(ROTATES[variant], self.unit_products[..., None, None], 1.0).T
         start = None if previous is None else previous * units
         result: Array = update(scatter * units, sizes, variant, start) / units
         return result
@@ -146,7 +153,7 @@ def outer(a: Array, b: Array) -> Array:
 def ellipsoids(matrices: Array, proportions: Array) -> Ellipsoids:
     """Invert scale matrices (b, k, d, d); what is not positive definite becomes NaN."""
     b, k, d, _ = matrices.shape
-    half, logdet = factor(matrices.reshape(-1, d, d))  # (d, d, m)
+    half, logdet = factor(matrices.reshape(-1, d, d).T)  # (d, d, m)
     with np.errstate(over="ignore", invalid="ignore"):
         P = np.einsum("ijm,ilm->mjl", half, half).reshape(b, k, d, d)
         pooled = np.einsum("bk,bkde->bde", proportions, matrices)

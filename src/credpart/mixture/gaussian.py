@@ -111,19 +111,19 @@ class Gaussian:
         self, statistics: Array, variant: Rows, previous: GaussianParams | None
     ) -> GaussianParams:
         """Maximise the expected likelihood under each replicate's structure."""
-        whole = np.concatenate([statistics, statistics.sum(axis=1, keepdims=True)], axis=1)
-        sizes, means, scatter = self._moments(whole)
-        total = scatter[:, -1] / sizes[:, -1, None, None]
-        sizes, means, scatter = sizes[:, :-1], means[:, :-1], scatter[:, :-1]
-        if self.pool is not None:
-            sizes_, scatter_ = sizes + self.pooling, scatter + self.pooling * self.pool
-        else:
-            sizes_, scatter_ = sizes, scatter
+        sums = np.ascontiguousarray(statistics.T)  # operations are quick along the last axis
+        sizes, means, products = self._moments(sums)
+        scatter = self.frame.matrices(products)
         start = None if previous is None else previous.covariances
-        covariances = self.frame.update(scatter_, sizes_, variant, start)
-        pooled = scatter.sum(axis=1) / sizes.sum(axis=1)[:, None, None]
-        proportions = shares(sizes)
-        natural, flatness = self._natural(proportions, means, covariances, pooled, total)
+        if self.pool is None:
+            covariances = self.frame.update(scatter.T, sizes.T, variant, start).T
+        else:
+            pooled = scatter.T + self.pooling * self.pool, sizes.T + self.pooling
+            covariances = self.frame.update(*pooled, variant, start).T
+        proportions = shares(np.ascontiguousarray(sizes.T))
+        natural = self._natural(proportions, means, covariances)
+        flatness = self._flatness(proportions, natural, self._scales(sums, products))
+        means, covariances = np.ascontiguousarray(means.T), np.ascontiguousarray(covariances.T)
         return GaussianParams(proportions, means, covariances, natural, flatness)
 
     def log_prior(self, params: GaussianParams) -> Array | float:
@@ -131,15 +131,15 @@ class Gaussian:
         if self.pool is None:
             return 0.0
         b, k, d = params.means.shape
-        half, logdet = factor(params.covariances.reshape(-1, d, d))
+        half, logdet = factor(params.covariances.reshape(-1, d, d).T)
         traces = np.einsum("ijm,ilm,jl->m", half, half, self.pool, optimize=True)
         # a component that lost its observations keeps its pseudo-observation
         return np.asarray(-0.5 * self.pooling * (logdet + traces).reshape(b, k).sum(axis=1))
 
     def pooled(self, statistics: Array, pooling: float = 1.0) -> Self:
         """This family with pseudo-observations of the statistics' pooled covariance (k, p)."""
-        sizes, _, scatter = self._moments(statistics[None])
-        pool = scatter[0].sum(axis=0) / sizes[0].sum()
+        sizes, _, products = self._moments(statistics.T)
+        pool = self.frame.matrices(products.sum(axis=1) / sizes.sum())
         return replace(self, pooling=pooling, pool=pool)
 
     def is_degenerate(self, params: GaussianParams) -> NDArray[np.bool_]:
@@ -154,37 +154,52 @@ class Gaussian:
         """Nothing: a singular mixture is an error."""
         return []
 
-    def _moments(self, statistics: Array) -> tuple[Array, Array, Array]:
-        """Sizes (b, k), means (b, k, d) and scatter matrices (b, k, d, d)."""
+    def _moments(self, sums: Array) -> tuple[Array, Array, Array]:
+        """Sizes (...), means (d, ...) and products of scatter matrices, out of sums (p, ...)."""
         d = self.frame.d
         i, j = self.frame.pairs
-        absent = statistics[..., 0] <= ABSENT
-        sizes = np.where(absent, ABSENT, statistics[..., 0])
-        means = statistics[..., 1 : 1 + d] / sizes[..., None]
-        products = statistics[..., 1 + d :] - sizes[..., None] * means[..., i] * means[..., j]
-        scatter = self.frame.scatter(products)
-        scatter[absent] = ABSENT * np.eye(d)
-        return sizes, means, scatter
+        absent = sums[0] <= ABSENT
+        sizes = np.where(absent, ABSENT, sums[0])
+        means = sums[1 : 1 + d] / sizes
+        products = sums[1 + d :] - sums[1 : 1 + d][i] * means[j]
+        np.copyto(products.T, ABSENT * (i == j), where=absent.T[..., None])
+        return sizes, means, products
 
-    def _natural(
-        self, proportions: Array, means: Array, covariances: Array, pooled: Array, total: Array
-    ) -> tuple[Array, Array]:
-        """Natural parameters, and flatness: infinite where no component is wider than rounding."""
-        b, k, d = means.shape
+    def _scales(self, sums: Array, products: Array) -> Array:
+        """Entries (b, p, 2) of the pooled and of the total covariance."""
+        d = self.frame.d
         i, j = self.frame.pairs
-        half, logdet = factor(covariances.reshape(-1, d, d))  # (d, d, m)
-        natural = np.empty((1 + d + len(i), b * k))
+        whole = sums.sum(axis=1)
+        scales = np.empty((*products.shape[::2], 2))
+        scales[..., 0] = products.sum(axis=1)
+        scales[..., 1] = whole[1 + d :] - whole[1 : 1 + d][i] * (whole[1 : 1 + d] / whole[0])[j]
+        scales /= whole[0][:, None]
+        return scales.transpose(1, 0, 2)
+
+    def _natural(self, proportions: Array, means: Array, covariances: Array) -> Array:
+        """Natural parameters (b, k, p)."""
+        d = len(means)
+        i, j = self.frame.pairs
+        half, logdet = factor(covariances)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             # what overflows here is degenerate, and found to be so by its flatness
-            white = np.einsum("ijm,mj->im", half, means.reshape(-1, d))
-            constant = logdet + d * LOG_2_PI + (white * white).sum(axis=0)
-            natural[0] = log_shares(proportions).ravel() - 0.5 * constant
-            natural[1 : 1 + d] = np.einsum("ijm,im->jm", half, white)
-            natural[1 + d :] = np.einsum("lpm,lpm->pm", half[:, i], half[:, j])
-            natural[1 + d :] *= np.where(i == j, -0.5, -1.0)[:, None]
-            products = natural[1 + d :].reshape(-1, b, k)
-            scales = np.stack([pooled, total])[..., i, j]
-            flatness, width = np.einsum("pbk,sbp->sbk", products, scales) * (-2.0 / d)
-        flatness = np.where(proportions > 0.0, flatness, 0.0)
-        flatness[~((width < LOST) & (proportions > 0.0)).any(axis=1)] = np.inf
-        return np.ascontiguousarray(natural.T).reshape(b, k, -1), flatness
+            white = np.einsum("ijkb,jkb->ikb", half, means)
+            natural = np.empty((1 + d + len(i), *means.shape[1:]))
+            natural[0] = logdet + (white * white).sum(axis=0)
+            natural[1 : 1 + d] = np.einsum("ijkb,ikb->jkb", half, white)
+            natural[1 + d :] = np.einsum("likb,ljkb->ijkb", half, half)[i, j]
+            natural[0] -= 2.0 * log_shares(proportions).T - d * LOG_2_PI
+            natural[0] *= -0.5
+            natural[1 + d :] *= np.where(i == j, -0.5, -1.0)[:, None, None]
+        return np.ascontiguousarray(natural.T)
+
+    def _flatness(self, proportions: Array, natural: Array, scales: Array) -> Array:
+        """Flatness (b, k): infinite where no component is wider than rounding."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            traces = natural[..., 1 + self.frame.d :] @ scales * (-2.0 / self.frame.d)
+        present = proportions > 0.0
+        flatness = np.where(present, traces[..., 0], 0.0)
+        found = ((traces[..., 1] < LOST) & present).any(axis=1)
+        if not found.all():
+            flatness[~found] = np.inf
+        return flatness

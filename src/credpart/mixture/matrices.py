@@ -1,4 +1,9 @@
-"""Many small symmetric matrices at once."""
+"""Many small symmetric matrices at once.
+
+Shapes: matrices (d, d, ...), or (d, k, b) if they are diagonal and their number is (k, b).  The
+stack is last, so that each of the few steps of a formula is one pass over all matrices: for small
+d several times faster than LAPACK matrix by matrix.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,32 +12,50 @@ Array = NDArray[np.float64]
 
 
 def factor(matrices: Array) -> tuple[Array, Array]:
-    """Inverse Cholesky factors (d, d, m) and log determinants of stacked matrices (m, d, d).
+    """Inverse Cholesky factors (d, d, ...) and log determinants of matrices (d, d, ...).
 
-    Gauss's elimination of the matrices beside the identity.  The stack is the last axis of the
-    work array, so that each of the O(d) steps is one pass over all matrices: for small d several
-    times faster than LAPACK matrix by matrix.  A matrix that is not positive definite has a
-    log determinant of NaN, and no exception ends the batch.
+    Gauss's elimination of the matrices beside the identity.  A matrix that is not positive
+    definite has a log determinant of NaN, and no exception ends the batch.
     """
-    d = matrices.shape[-1]
-    both = np.zeros((d, 2 * d, len(matrices)))
-    both[:, :d] = matrices.transpose(1, 2, 0)
-    both[range(d), range(d, 2 * d)] = 1.0
+    d, *stack = matrices.shape[1:]
+    both, pivots = np.zeros((d, 2 * d, *stack)), np.empty((d, *stack))
+    both[:, :d] = matrices
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         for j in range(d):
+            both[j, d + j] = 1.0
             row = both[j, j : d + j + 1]  # it is zero elsewhere
+            pivots[j] = row[0]
             row /= np.sqrt(row[0])
-            both[j + 1 :, j : d + j + 1] -= row[1 : d - j, None] * row
-        logdet = 2.0 * np.log(both.diagonal()).sum(axis=-1)
-    return both[:, d:], logdet
+            both[j + 1 :, j + 1 : d + j + 1] -= row[1 : d - j, None] * row[1:]
+        return both[:, d:], np.log(pivots).sum(axis=0)
 
 
 def log_determinant(matrices: Array) -> Array:
-    """``log|A|`` of matrices (..., d, d); NaN where not positive definite."""
-    flat = matrices.reshape(-1, *matrices.shape[-2:])
-    return factor(flat)[1].reshape(matrices.shape[:-2])
+    """``log|A|`` (k, b) of matrices, whole or diagonal; NaN where not positive definite."""
+    if matrices.ndim == 4:
+        return factor(matrices)[1]
+    result: Array = np.log(matrices).sum(axis=0)
+    return result
 
 
 def diagonal(matrices: Array) -> Array:
-    """Diagonals of matrices (..., d, d)."""
-    return np.diagonal(matrices, axis1=-2, axis2=-1)
+    """Diagonals (d, k, b) of matrices, whole or diagonal."""
+    return matrices if matrices.ndim == 3 else np.einsum("ddkb->dkb", matrices)
+
+
+def relative(matrices: Array) -> Array:
+    """``C^-1/2 A_k C^-1/2`` for the sum C of matrices ``A_k``, whole or diagonal."""
+    total = matrices.sum(axis=-2)
+    if matrices.ndim == 3:
+        result: Array = matrices / total[:, None]
+        return result
+    half = factor(total)[0]
+    return turn(matrices.T, half.T).T
+
+
+def turn(matrices: Array, axes: Array) -> Array:
+    """``D' A_k D`` of matrices (b, k, d, d) with axes (b, d, d)."""
+    b, k, d, _ = matrices.shape
+    once = (matrices.reshape(b, k * d, d) @ axes).reshape(b, k, d, d)
+    result: Array = (once.mT.reshape(b, k * d, d) @ axes).reshape(b, k, d, d)
+    return result

@@ -1,8 +1,8 @@
 """Volumes and shapes of components, equal or own of each, out of scatter matrices.
 
-Shapes: ``matrices`` (b, k, d, d), scatter matrices as `axes` leaves them: diagonal along axes that
-are given, or whole; ``sizes`` (b, k); result (b, k, d, d), covariances.  ``previous``, covariances
-or None, is where the rule that iterates starts.
+Shapes: ``matrices`` (d, k, b), scatter matrices that are diagonal along axes that are given, or
+whole ones (d, d, k, b); ``sizes`` (k, b).  The result is covariances of the shape of the matrices.
+``previous``, covariances (b, k, d, d) or None, is where the rule that iterates starts.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.matrices import diagonal, factor, log_determinant
+from credpart.mixture.matrices import diagonal, log_determinant, relative
 
 Array = NDArray[np.float64]
 Rule = Callable[[Array, Array, Array | None], Array]
@@ -21,8 +21,8 @@ MAX_INNER = 100
 
 def one_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
     """``C``."""
-    common: Array = matrices.sum(axis=1) / sizes.sum(axis=-1)[:, None, None]
-    return np.broadcast_to(common[:, None], matrices.shape)
+    common: Array = matrices.sum(axis=-2, keepdims=True) / sizes.sum(axis=0)
+    return np.broadcast_to(common, matrices.shape)
 
 
 def own_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
@@ -30,64 +30,62 @@ def own_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None =
 
     From previous volumes one step is enough: EM only needs that the likelihood rises.
     """
-    d = matrices.shape[-1]
     if previous is None:
-        volumes = _solve_volumes(matrices, sizes, diagonal(matrices).sum(axis=-1) / (d * sizes))
+        volumes = _solve_volumes(matrices, sizes, diagonal(matrices).sum(axis=0) / sizes)
     else:
-        traces = diagonal(previous).sum(axis=-1)
+        traces = diagonal(previous.T).sum(axis=0)
         # an absent component may have no previous covariance
         volumes, _ = _step_volumes(matrices, sizes, np.where(traces > 0.0, traces, 1.0))
-    common = (matrices / volumes[..., None, None]).sum(axis=1)
-    common /= sizes.sum(axis=-1)[:, None, None]
-    result: Array = volumes[..., None, None] * common[:, None]
+    common = (matrices / volumes).sum(axis=-2, keepdims=True) / sizes.sum(axis=0)
+    result: Array = volumes * common
     return result
 
 
 def _solve_volumes(matrices: Array, sizes: Array, volumes: Array) -> Array:
-    """Volumes (b, k) that go with one shape, up to a common factor."""
+    """Volumes (k, b) that go with one shape, up to a common factor."""
+    going = np.arange(volumes.shape[-1])
     for _ in range(MAX_INNER):
-        volumes, change = _step_volumes(matrices, sizes, volumes)
-        if not (change > np.sqrt(TOLERANCE)).any():  # a step squares the error
+        volumes[:, going], change = _step_volumes(
+            matrices[..., going], sizes[:, going], volumes[:, going]
+        )
+        going = going[change > np.sqrt(TOLERANCE)]  # a step squares the error
+        if not len(going):
             break
     return volumes
 
 
 def _step_volumes(matrices: Array, sizes: Array, volumes: Array) -> tuple[Array, Array]:
-    """Better volumes, and the largest change (b, 1) of their logarithms that was asked for.
+    """Better volumes, and the largest change (b,) of their logarithms that was asked for.
 
     With ``lam_k = exp(l_k)`` and ``C = sum_k W_k / lam_k``, the profile ``d sum_k n_k l_k + n
     log|C|`` is convex in l; ``T_k = C^-1 W_k / lam_k`` gives its gradient ``tr(T_k)`` and its
     Hessian ``tr(T_k T_h)``.  This is a step of Newton's, shortened where it is long: then the
     Hessian is nearly singular, as it is where shapes are unlike.
     """
-    b, k, d, _ = matrices.shape
-    n = sizes.sum(axis=-1, keepdims=True)
-    absent = sizes < 1e-12 * n
+    k, b = sizes.shape
+    n = sizes.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        parts = matrices / volumes[..., None, None]
-        half = factor(parts.sum(axis=1))[0].transpose(2, 0, 1)
-        turned = (parts.reshape(b, k * d, d) @ half.mT).reshape(b, k, d, d)
-        flat = (half[:, None] @ turned).reshape(b, k, d * d)
-        traces = flat[..., :: d + 1].sum(axis=-1)
-        gradient = traces - traces.sum(axis=-1, keepdims=True) * sizes / n
+        T = relative(matrices / volumes)
+        traces = diagonal(T).sum(axis=0)
+        gradient = traces - traces.sum(axis=0) * sizes / n
+        flat = np.ascontiguousarray(T.reshape(-1, k, b).T)
         # 1.0: the profile is flat along (1, ..., 1); 1e-12: and without end if W_k is singular
-        hessian = np.eye(k) * (np.maximum(traces, absent) + 1e-12)[..., None]
-        hessian += 1.0 - flat @ flat.mT
-        step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-        length = np.abs(step).max(axis=-1, keepdims=True)
-        step *= np.log1p(2.0 * length) / (2.0 * length + np.finfo(float).tiny)
-        return volumes * np.exp(step), length
+        hessian = 1.0 - flat @ flat.mT
+        hessian.reshape(b, -1)[:, :: k + 1] += (np.maximum(traces, sizes < 1e-12 * n) + 1e-12).T
+        step = np.linalg.solve(hessian, gradient.T[..., None])[..., 0].T
+        length = 2.0 * np.abs(step).max(axis=0)
+        step = step * (np.log1p(length) / (length + np.finfo(float).tiny))
+        return volumes * np.exp(step), 0.5 * length
 
 
 def one_volume_own_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
     """``lam C_k``, where ``C_k`` has determinant 1."""
-    volumes = np.exp(log_determinant(matrices) / matrices.shape[-1])
-    volume = volumes.sum(axis=-1, keepdims=True) / sizes.sum(axis=-1, keepdims=True)
-    result: Array = volume[..., None, None] * (matrices / volumes[..., None, None])
+    own = np.exp(log_determinant(matrices) / len(matrices))
+    result: Array = matrices / (own * (sizes.sum(axis=0) / own.sum(axis=0)))
     return result
 
 
 def own_volume_own_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
     """``lam_k C_k``."""
-    result: Array = matrices / sizes[..., None, None]
+    result: Array = matrices / sizes
     return result
