@@ -122,6 +122,13 @@ def test_selection_is_what_fits_are(cloud):
         assert fit_mixture(cloud, c, name).loglik == pytest.approx(fit.loglik, rel=1e-7)
 
 
+def test_figures_of_a_fit_do_not_depend_on_what_is_beside_it(cloud):
+    weights = np.ones(len(cloud))
+    for fit in select_mixture(cloud, [1, 2, 3], ["EII", "EEE", "VVV", "t"]).fits.values():
+        assert fit.loglik == weights @ fit.log_density(cloud)  # to the last bit
+        assert fit.log_certainty == weights @ np.log(fit.posteriors(cloud).max(axis=1))
+
+
 def test_weights_are_repeated_rows(cloud):
     weights = np.random.default_rng(0).integers(0, 3, len(cloud))
     weighted = select_mixture(cloud, [1, 3], ["EII", "VEE"], sample_weight=weights)

@@ -187,7 +187,8 @@ def select_mixture(
     screening.warn()
 
     # models in between take part, so that no nested one is better
-    fitted = {name: row for name, row in rows.items() if name in {model for _, model in cells}}
+    carried = {model for _, model in cells}
+    fitted = {name: row for name, row in rows.items() if name in carried}
     with one_blas_thread():
         settings = set_up(taking_part(fitted), table, weights)
         starts = starting_partitions(as_numbers(table), weights, numbers, n_starts, seed)

@@ -14,7 +14,7 @@ References
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,9 @@ class Groups(NamedTuple):
     means: Array
     scatter: Array
 
-    def at(self, *index: Any) -> Self:
+    def at(self, *index: Any) -> "Groups":
         """Some of the groups, or all of them along new axes."""
-        return type(self)(*(field[..., *index] for field in self))
+        return Groups(self.sizes[index], self.means[:, *index], self.scatter[:, :, *index])
 
 
 def balance(X: Array) -> Array:
@@ -78,8 +78,7 @@ def ellipsoidal_cost(sizes: Array, scatter: Array, unit: float) -> Array:
 
     The trace and the determinant have different units: the data have to be on `balance`'s scale.
     """
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        volume = np.fmax(determinant(scatter / sizes), 0.0)  # 0 for NaN too
+    volume = np.fmax(determinant(scatter / sizes), 0.0)  # 0 for NaN too
     result: Array = sizes * np.log(volume + (scatter.trace() + unit) / sizes)
     return result
 
@@ -107,6 +106,7 @@ def merge(one: Groups, other: Groups) -> Groups:
     return Groups(sizes, one.means + share * gap, one.scatter + other.scatter + between)
 
 
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # pivots of flat groups are 0
 def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int, Labels]:
     """Labels of the groups when they have been merged to each of the ``numbers`` of clusters."""
     m = len(groups.sizes)
