@@ -147,7 +147,7 @@ def test_a_flat_group_has_no_volume():
     assert found == pytest.approx(2.0 * np.log((8.0 + 0.5) / 2.0))
 
 
-@pytest.mark.parametrize("block", [1, 7, 40, 10_000])
+@pytest.mark.parametrize("block", [1, 150, 10_000])
 def test_the_size_of_a_block_changes_nothing(monkeypatch, block):
     groups = summarise(make_mixture3(30, random_state=0).X, np.arange(30) // 2)
     cost = partial(ellipsoidal_cost, unit=0.1)

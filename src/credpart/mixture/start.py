@@ -28,7 +28,7 @@ Cost = Callable[[Array, Array], Array]  # sizes (...), scatter (d, d, ...) -> (.
 MAX_GROUPS = 1000  # agglomeration takes time cubic in the groups it starts from
 MAX_OBJECTS = 2000  # Ward's method takes memory quadratic in the objects
 MAX_SEEDED = 20_000  # rows that small groups are sought among
-BLOCK = 1 << 13  # pairs of groups whose costs are found together
+BLOCK = 1 << 16  # values in the scatter matrices of pairs whose costs are found together
 
 
 class Groups(NamedTuple):
@@ -139,7 +139,8 @@ def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int,
 def all_rises(groups: Groups, own: Array, cost: Cost) -> Array:
     """What merging groups i and j costs, i < j: a matrix (m, m), infinite elsewhere."""
     m = len(own)
-    rises, places, height = np.full((m, m), np.inf), np.arange(m), max(1, BLOCK // m)
+    rises, places = np.full((m, m), np.inf), np.arange(m)
+    height = max(1, BLOCK // groups.scatter.size)
     for first in range(0, m, height):
         rows, others = slice(first, first + height), slice(first, None)
         union = merge(groups.at(rows, None), groups.at(None, others))
