@@ -1,8 +1,9 @@
 """Axes of components: what structures leave of scatter matrices, by the axes that they allow.
 
 Shapes: ``scatter`` (d, d, k, b), ``sizes`` (k, b).  The result is sums of squares (d, k, b) along
-the axes, and the axes (b, k or 1, d, d), or None if they are the columns.  ``has_one_volume``
-(b,) and ``previous``, covariances (b, k, d, d) or None, are for the axes that depend on volumes.
+the axes, or (k, b) of spheres, and the axes (b, k or 1, d, d), or None if they are the columns.
+``has_one_volume`` (b,) and ``previous``, covariances (b, k, d, d) or None, are for the axes that
+depend on volumes.
 
 References
 ----------
@@ -39,8 +40,7 @@ def any_axes(scatter: Array, *_: object) -> tuple[Array, None]:
 
 def no_axes(scatter: Array, *_: object) -> tuple[Array, None]:
     """Spheres of the same trace."""
-    squares = diagonal(scatter)
-    return np.broadcast_to(squares.mean(axis=0), squares.shape), None
+    return diagonal(scatter).sum(axis=0) / len(scatter), None
 
 
 def column_axes(scatter: Array, *_: object) -> tuple[Array, None]:

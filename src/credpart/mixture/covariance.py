@@ -42,6 +42,7 @@ from credpart.mixture.volumes import (
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+Start = Callable[[object, slice], Array | None]  # previous covariances, for a kind that iterates
 
 
 class Structure(NamedTuple):
@@ -91,11 +92,11 @@ TABLE: dict[str, Structure] = {**STRUCTURES, **ONE_DIMENSION}
 NAMES: tuple[str, ...] = tuple(TABLE)  # a structure's code is its place here
 
 
-# In this order structures of the same axes, of the same rule, and that rotate, stand side by side.
+# In this order structures of the same axes stand together, and many of the same rule.
 # fmt: off
 ORDER = (
-    "E", "EEI", "VVI", "V", "EVI", "VEI", "VEV", "EEV",
-    "EII", "VII", "EVE", "VVE", "EEE", "VEE", "EVV", "VVV",
+    "EII", "VII", "VVE", "EVE", "EVI", "VVI", "V", "E", "EEI", "VEI", "VEV", "EEV",
+    "EEE", "VEE", "EVV", "VVV",
 )
 # fmt: on
 PLACES = np.array([ORDER.index(name) for name in NAMES])
@@ -122,19 +123,38 @@ HAS_ONE_VOLUME = np.array([row.rule in (EE, EV) for row in _ROWS])
 ROTATES = np.array([structure.rotates for structure in TABLE.values()])
 
 
-def update(scatter: Array, sizes: Array, codes: Rows, previous: Array | None = None) -> Array:
-    """Covariances (b, k, d, d) of each replicate under the structure of its code."""
+ITERATIVE = common_axes, VE
+
+
+def update(
+    scatter: Array,
+    sizes: Array,
+    codes: Rows,
+    previous: Array | None = None,
+    units: Array | None = None,
+) -> Array:
+    """Covariances (b, k, d, d) of each replicate under the structure of its code.
+
+    The previous ones times ``units`` (b, 1, d, d) are in the units of the scatter matrices.
+    """
     places = PLACES[codes]
-    if (places[1:] >= places[:-1]).all():
-        return _update(scatter.T, sizes.T, places, previous).T
-    order = np.argsort(places, kind="stable")
-    start = None if previous is None else previous[order]
-    parts = scatter.T.take(order, axis=-1), sizes.T.take(order, axis=-1)
-    return _update(*parts, places[order], start).take(np.argsort(order), axis=-1).T
+    is_sorted = bool((places[1:] >= places[:-1]).all())
+    order = np.arange(len(places)) if is_sorted else np.argsort(places, kind="stable")
+
+    def start(kind: object, rows: slice) -> Array | None:
+        if previous is None or kind not in ITERATIVE:
+            return None
+        chosen = order[rows]
+        return previous[chosen] if units is None else previous[chosen] * units[chosen]
+
+    if is_sorted:
+        return _update(scatter.T, sizes.T, places, start).T
+    stacks = scatter.T.take(order, axis=-1), sizes.T.take(order, axis=-1)
+    return _update(*stacks, places[order], start).take(np.argsort(order), axis=-1).T
 
 
-def _update(scatter: Array, sizes: Array, places: Rows, previous: Array | None) -> Array:
-    """The same for ascending places, with the axes of arrays reversed, but for ``previous``."""
+def _update(scatter: Array, sizes: Array, places: Rows, start: Start) -> Array:
+    """The same for ascending places, with the axes of arrays reversed."""
     ends = [0, *np.cumsum(np.bincount(places, minlength=len(ORDER))).tolist()]
 
     def spans(runs: Sequence[Run]) -> Iterator[tuple[Any, slice]]:
@@ -142,19 +162,17 @@ def _update(scatter: Array, sizes: Array, places: Rows, previous: Array | None) 
             if ends[first] < ends[stop]:
                 yield kind, slice(ends[first], ends[stop])
 
-    def start(rows: slice) -> Array | None:
-        return None if previous is None else previous[rows]
-
-    values, result, turned = np.empty(scatter.shape[1:]), np.zeros(scatter.shape), []
+    values, result, found = np.empty(scatter.shape[1:]), np.zeros(scatter.shape), []
     for read, rows in spans(AXES):
         if read is not any_axes:
             one = HAS_ONE_VOLUME[places[rows]]
-            values[..., rows], axes = read(scatter[..., rows], sizes[:, rows], one, start(rows))
-            turned.append((rows, axes))
+            squares, axes = read(scatter[..., rows], sizes[:, rows], one, start(read, rows))
+            values[..., rows] = squares
+            found.append((rows, axes))
     for (rule, is_whole), rows in spans(RULES):
-        matrices, found = (scatter, result) if is_whole else (values, values)
-        found[..., rows] = rule(matrices[..., rows], sizes[:, rows], start(rows))
-    for rows, axes in turned:
+        before, after = (scatter, result) if is_whole else (values, values)
+        after[..., rows] = rule(before[..., rows], sizes[:, rows], start(rule, rows))
+    for rows, axes in found:
         if axes is None:
             diagonal(result)[..., rows] = values[..., rows]
         else:

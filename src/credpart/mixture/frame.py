@@ -124,8 +124,7 @@ class Frame:
             return update(scatter, sizes, variant, previous)
         # structures that rotate are defined in the units of the data
         units = np.where(ROTATES[variant], self.unit_products[..., None, None], 1.0).T
-        start = None if previous is None else previous * units
-        result: Array = update(scatter * units, sizes, variant, start) / units
+        result: Array = update(scatter * units, sizes, variant, previous, units) / units
         return result
 
 

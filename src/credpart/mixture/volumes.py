@@ -1,7 +1,8 @@
 """Volumes and shapes of components, equal or own of each, out of scatter matrices.
 
 Shapes: ``matrices`` (d, k, b), scatter matrices that are diagonal along axes that are given, or
-whole ones (d, d, k, b); ``sizes`` (k, b).  The result is covariances of the shape of the matrices.
+whole ones (d, d, k, b); ``sizes`` (k, b).  The result is covariances of the shape of the matrices,
+with one component if they are equal.
 ``previous``, covariances (b, k, d, d) or None, is where the rule that iterates starts.
 """
 
@@ -22,7 +23,7 @@ MAX_INNER = 100
 def one_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
     """``C``."""
     common: Array = matrices.sum(axis=-2, keepdims=True) / sizes.sum(axis=0)
-    return np.broadcast_to(common, matrices.shape)
+    return common
 
 
 def own_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
