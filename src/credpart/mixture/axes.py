@@ -96,7 +96,7 @@ def _solve_axes(scatter: Array, sizes: Array, has_one_volume: Mask) -> tuple[Arr
         axes[going], values[going], angles = _rotate_jointly(
             scatter.T[going], sizes.T[going], has_one_volume[going], axes[going], SWEEPS
         )
-        going = going[angles > np.sqrt(TOLERANCE)]
+        going = going[np.abs(angles).max(axis=(1, 2)) > np.sqrt(TOLERANCE)]
         if not len(going):
             break
     return axes, values
@@ -135,7 +135,7 @@ def _best_axes(
 def _rotate_jointly(
     scatter: Array, sizes: Array, has_one_volume: Mask, axes: Array, sweeps: int
 ) -> tuple[Array, Array, Array]:
-    """Common axes (b, d, d), sums of squares (b, k, d), and the largest last angles (b,).
+    """Common axes (b, d, d), sums of squares (b, k, d), and the last angles (b, d, d).
 
     Here the stack is first, of scatter matrices (b, k, d, d) and sizes (b, k) too: products of
     matrices that share a factor are quick.
@@ -146,7 +146,7 @@ def _rotate_jointly(
         angles = _angles(R, precisions)
         R, rotations = _rotate(R, precisions, cost, angles)
         axes = axes @ rotations
-    return axes, np.diagonal(R, axis1=2, axis2=3), np.abs(angles).max(axis=(1, 2))
+    return axes, np.diagonal(R, axis1=2, axis2=3), angles
 
 
 def _precisions(values: Array, sizes: Array, has_one_volume: Mask) -> Array:

@@ -166,15 +166,13 @@ class Gaussian:
         return sizes, means, products
 
     def _scales(self, sums: Array, products: Array) -> Array:
-        """Entries (b, p, 2) of the pooled and of the total covariance."""
+        """Entries (2, p, b) of the pooled and of the total covariance."""
         d = self.frame.d
         i, j = self.frame.pairs
         whole = sums.sum(axis=1)
-        scales = np.empty((*products.shape[::2], 2))
-        scales[..., 0] = products.sum(axis=1)
-        scales[..., 1] = whole[1 + d :] - whole[1 : 1 + d][i] * (whole[1 : 1 + d] / whole[0])[j]
-        scales /= whole[0][:, None]
-        return scales.transpose(1, 0, 2)
+        moments = whole / whole[0]
+        means = moments[1 : 1 + d]
+        return np.stack([products.sum(axis=1) / whole[0], moments[1 + d :] - means[i] * means[j]])
 
     def _natural(self, proportions: Array, means: Array, covariances: Array) -> Array:
         """Natural parameters (b, k, p)."""
@@ -195,8 +193,9 @@ class Gaussian:
 
     def _flatness(self, proportions: Array, natural: Array, scales: Array) -> Array:
         """Flatness (b, k): infinite where no component is wider than rounding."""
+        d = self.frame.d
         with np.errstate(over="ignore", invalid="ignore"):
-            traces = natural[..., 1 + self.frame.d :] @ scales * (-2.0 / self.frame.d)
+            traces = natural[..., 1 + d :] @ (scales.T * (-2.0 / d))
         present = proportions > 0.0
         flatness = np.where(present, traces[..., 0], 0.0)
         found = ((traces[..., 1] < LOST) & present).any(axis=1)

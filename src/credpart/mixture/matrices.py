@@ -32,10 +32,14 @@ def factor(matrices: Array) -> tuple[Array, Array]:
 
 def log_determinant(matrices: Array) -> Array:
     """``log|A|`` (k, b) of matrices, whole or diagonal; NaN where not positive definite."""
-    if matrices.ndim == 4:
-        return factor(matrices)[1]
-    result: Array = np.log(matrices).sum(axis=0)
-    return result
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        if matrices.ndim == 4:
+            matrices = matrices.copy()
+            for j in range(len(matrices) - 1):
+                row = matrices[j, j:]
+                matrices[j + 1 :, j + 1 :] -= row[1:, None] * (row[1:] / row[0])
+        result: Array = np.log(diagonal(matrices)).sum(axis=0)
+        return result
 
 
 def diagonal(matrices: Array) -> Array:
