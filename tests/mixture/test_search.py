@@ -11,11 +11,13 @@ from credpart.mixture.gaussian import Gaussian, GaussianParams
 from credpart.mixture.models import MODELS
 from credpart.mixture.search import (
     BATCH,
+    SHORT,
     Candidate,
+    Exchange,
     batches,
     best,
     distinct,
-    exchanges,
+    divide,
     find_flaws,
     improves,
     related,
@@ -174,20 +176,60 @@ def test_unflawed_outcome_is_better_than_any_flawed_one(outcomes):
 
 
 def test_models_exchange_with_their_neighbours(outcomes):
-    made = list(exchanges(MODELS, outcomes, outcomes))
-    pairs = {(candidate.cell[0], candidate.cell[1]) for candidate in made}
-    assert pairs == {(c, name) for c in (1, 2, 4) for name in STRUCTURES}
+    exchange = Exchange(MODELS, (), 1e-9)
+    exchange.settle(outcomes.values())
+    assert exchange.found == outcomes
+    made = exchange.offers(outcomes)
     # both ways between a structure and those directly nested in it, for each number of clusters
+    assert {candidate.cell for candidate in made} == set(outcomes)
     assert len(made) == 3 * 2 * sum(len(STRUCTURES[name].nested) for name in STRUCTURES)
     assert related(MODELS, "VVV", "EVV")
     assert related(MODELS, "EVV", "VVV")
     assert not related(MODELS, "VVV", "EII")
-    # a refused cell takes, and does not give
-    refused = outcomes[2, "EII"]._replace(flaw="a spike")
-    two = {(2, "EII"): refused, (2, "VII"): outcomes[2, "VII"]}
-    assert [candidate.cell for candidate in exchanges(MODELS, two, two)] == [(2, "EII")]
-    # and what has not changed has been tried before
-    assert not list(exchanges(MODELS, two, {(2, "EII")}))
+    # what has not changed has been tried
+    exchange.settle(outcomes.values())
+    assert not exchange.offers(outcomes)
+
+
+def test_a_refused_cell_takes_and_does_not_give(outcomes):
+    exchange = Exchange(MODELS, (), 1e-9)
+    exchange.settle([outcomes[2, "EII"]._replace(flaw="a spike"), outcomes[2, "VII"]])
+    assert [candidate.cell for candidate in exchange.offers([(2, "EII"), (2, "VII")])] == [
+        (2, "EII")
+    ]
+
+
+def test_offers_wait_for_a_busy_cell(outcomes):
+    exchange = Exchange(MODELS, (), 1e-9)
+    exchange.settle([outcomes[2, "EII"], outcomes[2, "VII"]])
+    assert not exchange.offers([])
+    assert len(exchange.offers([(2, "VII")])) == 1
+    assert not exchange.offers([(2, "VII")])
+
+
+def test_the_next_best_way_gets_its_turn_where_the_best_is_refused(outcomes):
+    old = outcomes[2, "VVV"]
+    cell = old.cell
+    ahead = [old._replace(loglik=old.loglik + gain) for gain in (1.0, 3.0, -1.0, 2.0)]
+    exchange = Exchange(MODELS, (), 1e-9)
+    exchange.settle([old])
+    exchange.weigh(ahead)
+    (first,) = exchange.ways([cell])
+    assert first.loglik == old.loglik + 3.0
+    assert first.n_iter == 0
+    exchange.settle([first._replace(flaw="a spike")])
+    (second,) = exchange.ways([cell])
+    assert second.loglik == old.loglik + 2.0
+    exchange.settle([second])  # better than what is left
+    assert exchange.ways([cell]) == []
+    assert exchange.found[cell] is second
+
+
+def test_runs_end_by_converging_or_at_the_limit(outcomes):
+    ok = outcomes[2, "VVV"]._replace(n_iter=7)
+    crawling, broken = (ok._replace(status=s) for s in (Status.NOT_CONVERGED, Status.DEGENERATE))
+    assert divide([ok, crawling, broken], 8) == ([ok, broken], [crawling])
+    assert divide([ok, crawling, broken], 7) == ([ok, crawling, broken], [])
 
 
 def test_the_same_partition_starts_once():
@@ -229,6 +271,8 @@ def test_progress_rises_to_one(cloud):
     assert 0.0 < shares[0] < shares[-1] == 1.0
 
 
-def test_limit_on_iterations_is_kept(cloud):
-    _, found = searched(cloud, [3], ["EII", "VVV"], max_iter=1)
+@pytest.mark.parametrize("limit", [1, SHORT - 1, SHORT + 2])
+def test_limit_on_iterations_is_kept(cloud, limit):
+    _, found = searched(cloud, [3], ["VVV"], max_iter=limit)
     assert {outcome.status for outcome in found.values()} == {Status.NOT_CONVERGED}
+    assert {outcome.n_iter for outcome in found.values()} == {limit}

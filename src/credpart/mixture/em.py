@@ -24,7 +24,6 @@ MAX_ITERATIONS = 2000
 MEMORY = 6  # differences that the acceleration remembers
 BLOCK = 1 << 16  # values of the joint density worked on at a time: they stay in the cache
 ROWS = 256  # rows in a block, at least
-COARSE_UNDERFLOW = -87.0
 UNDERFLOW = -705.0  # exponents below take several times as long, for results that do not count
 
 
@@ -136,19 +135,19 @@ def e_step(
     """
     b, k = params[0].shape[:2]
     members = np.arange(b) if members is None else members
-    precision, underflow = (np.float32, COARSE_UNDERFLOW) if is_coarse else (float, UNDERFLOW)
+    precision = np.float32 if is_coarse else float
     loglik = np.zeros(b)
     statistics: Any = None
     for some, rows in blocks(b, k, features.shape[-2]):
         weight = weights[members[some], rows]
         part = features[rows] if features.ndim == 2 else features[members[some], rows]
-        present = np.flatnonzero((params[0][some] > 0.0).any(axis=0))
-        those = take(params, (some, slice(present[-1] + 1)))  # absent components come last
+        present = (params[0][some] > 0.0).any(axis=0).nonzero()[0][-1] + 1
+        those = take(params, (some, slice(present)))  # absent components come last
         joint = family.log_joint(part, those)
         top = joint.max(axis=1, keepdims=True)
         joint -= top
+        np.maximum(joint, UNDERFLOW, out=joint)
         ratios = joint.astype(precision, copy=False)
-        np.copyto(ratios, -np.inf, where=ratios < underflow)
         np.exp(ratios, out=ratios)
         total = ratios.sum(axis=1, keepdims=True)
         logs = np.log(total) + top
@@ -158,7 +157,7 @@ def e_step(
         found = family.statistics(part, joint, those)
         if statistics is None:
             statistics = np.zeros((b, k, found.shape[-1]))
-        statistics[some, : present[-1] + 1] += found
+        statistics[some, :present] += found
     return loglik, statistics
 
 
@@ -262,11 +261,11 @@ class Runs(NamedTuple):
 
     def some(self, chosen: Mask) -> Self:
         """Some of them."""
-
-        def part(field: Any) -> Any:
-            return take(field, chosen) if isinstance(field, tuple) else field[chosen]
-
-        return type(self)(*map(part, self))
+        rows = np.flatnonzero(chosen)  # faster than a mask, for so many fields
+        params, images = take(self.params, rows), self.images[rows]
+        points = images if self.points is self.images else self.points[rows]
+        flags = (flag[rows] for flag in (self.is_plain, self.is_calm, self.is_slow))
+        return type(self)(self.rows[rows], params, points, images, self.loglik[rows], *flags)
 
     def after(self, step: Step, good: Mask, gain: Array, tol: float) -> Self:
         """Where they are after a step; those for whom it is no good stay where they were."""
@@ -278,8 +277,8 @@ class Runs(NamedTuple):
                 params = type(params)(*(_keep(good, new, old) for new, old in pairs))
             images, loglik = _keep(good, images, self.images), _keep(good, loglik, self.loglik)
             is_calm = _keep(good, is_calm, self.is_calm)
-        plain = np.ones_like(good)
-        return type(self)(self.rows, params, images, images, loglik, plain, is_calm, is_slow)
+        all_plain = self.is_plain | True
+        return type(self)(self.rows, params, images, images, loglik, all_plain, is_calm, is_slow)
 
     def accelerated(self, faster: Acceleration, last: Array, quick: Mask) -> Self:
         """The same, but that some go on from where the steps up to ``last`` point to."""
@@ -311,12 +310,10 @@ def _step(
     runs: Runs,
 ) -> Step:
     """An M-step and an E-step of replicates whose statistics have that shape."""
-    # a singular or extrapolated point may be no mixture at all: what comes out tells
-    with np.errstate(all="ignore"):
-        params = family.m_step(runs.points.reshape(-1, *shape), variant, start)
-        value, image = _expect(family, features, weights, params, runs.rows, runs.is_slow)
-        value = value + family.log_prior(params)
-        valid = np.isfinite(value) & ~family.is_degenerate(params)
+    params = family.m_step(runs.points.reshape(-1, *shape), variant, start)
+    value, image = _expect(family, features, weights, params, runs.rows, runs.is_slow)
+    value = value + family.log_prior(params)
+    valid = np.isfinite(value) & ~family.is_degenerate(params)
     return Step(params, value, image.reshape(len(value), -1), valid)
 
 
@@ -342,31 +339,34 @@ def em(
     """
     b, *shape = statistics.shape
     weights = np.broadcast_to(weights, (b, features.shape[-2]))
-    memory = memory if tol < MCLUST_TOLERANCE else 0
+    memory = memory if tol < 0.1 * MCLUST_TOLERANCE else 0
     runs, ends = Runs.of(statistics), []
     faster = Acceleration(memory, b, runs.points.shape[1])
     for iteration in range(1, max_iter + 1):
         start = previous if iteration == 1 else runs.params
-        step = _step(family, features, weights, shape, variant[runs.rows], start, runs)
-        good = step.valid & (runs.is_plain | (step.loglik >= runs.loglik))
-        with np.errstate(invalid="ignore"):
+        # a singular or extrapolated point may be no mixture at all: what comes out tells
+        with np.errstate(all="ignore"):
+            step = _step(family, features, weights, shape, variant[runs.rows], start, runs)
             gain = (step.loglik - runs.loglik) / (1.0 + np.abs(step.loglik))
+        good = step.valid & (runs.is_plain | (step.loglik >= runs.loglik))
         ended = good & (gain < tol) & (runs.is_plain | runs.is_calm)
-        status = np.where(ended, Status.OK, Status.NOT_CONVERGED)
-        status[~step.valid & runs.is_plain] = Status.DEGENERATE
-        going = status == Status.NOT_CONVERGED
+        broken = runs.is_plain & ~step.valid
+        going = ~(ended | broken)
 
         last, runs = runs.points, runs.after(step, good, gain, tol)
         if memory:
             faster.forget(runs.rows[~good])
             quick = going & good & runs.is_slow
             runs = runs.accelerated(faster, last, quick) if quick.any() else runs
-        leave = ~going if iteration < max_iter else np.ones_like(going)
+        leave = ~going if iteration < max_iter else going | True
         if leave.any():
             gone, n_iter = runs.some(leave), np.full(leave.sum(), iteration)
-            found = gone.images.reshape(-1, *shape), gone.loglik, n_iter, status[leave]
+            status = np.where(
+                going, Status.NOT_CONVERGED, np.where(ended, Status.OK, Status.DEGENERATE)
+            )[leave]
+            found = gone.images.reshape(-1, *shape), gone.loglik, n_iter, status
             ends.append((gone.rows, EMResult(gone.params, *found)))
-            runs = runs.some(~leave)
-        if leave.all():
-            break
+            if leave.all():
+                break
+            runs = runs.some(going)
     return _gather(ends)

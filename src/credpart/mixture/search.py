@@ -10,7 +10,9 @@ Families come one after the other, from the smaller to the larger: a larger one 
 the clusters that those nested in it have found, and from their very answers.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +28,6 @@ Labels = NDArray[np.intp]
 Cell = tuple[int, str]  # number of clusters, model
 
 SHORT = 20  # iterations after which only the best start of a cell goes on
-ROUNDS = 5  # exchanges at the most
 BATCH = 1 << 20  # values of the joint density in a batch of cells
 
 
@@ -57,19 +58,23 @@ class Candidate(NamedTuple):
     statistics: Array  # (k, p)
     params: Any = None  # that the statistics come from
     is_first: bool = False  # from the first start
+    n_iter: int = 0  # iterations before
 
 
 class Outcome(NamedTuple):
-    """Where it ended."""
+    """Where it has come to."""
 
     cell: Cell
     statistics: Array
     params: Any
-    loglik: float
+    is_first: bool
     n_iter: int
+    loglik: float
     status: Status
     flaw: str  # why the outcome is refused; empty if it is not
-    is_first: bool
+
+
+Run = Candidate | Outcome  # an outcome may go on
 
 
 def stack(arrays: Sequence[Array], k: int) -> Array:
@@ -80,9 +85,9 @@ def stack(arrays: Sequence[Array], k: int) -> Array:
     return out
 
 
-def batches(candidates: Sequence[Candidate], n: int) -> Iterator[list[Candidate]]:
+def batches(candidates: Sequence[Run], n: int) -> Iterator[list[Run]]:
     """Batches of similar numbers of clusters whose size depends on the problem only."""
-    batch: list[Candidate] = []
+    batch: list[Run] = []
     for candidate in sorted(candidates, key=lambda candidate: candidate.cell[0]):
         if batch and (len(batch) + 1) * candidate.cell[0] * n > BATCH:
             yield batch
@@ -92,7 +97,7 @@ def batches(candidates: Sequence[Candidate], n: int) -> Iterator[list[Candidate]
         yield batch
 
 
-def run(setting: Setting, candidates: Sequence[Candidate], **limits: Any) -> list[Outcome]:
+def run(setting: Setting, candidates: Sequence[Run], **limits: Any) -> list[Outcome]:
     """EM from every candidate."""
     family, features, weights, models = setting
     outcomes, n = [], float(weights.sum())
@@ -106,11 +111,12 @@ def run(setting: Setting, candidates: Sequence[Candidate], **limits: Any) -> lis
             previous = type(batch[0].params)(*(stack(field, k) for field in fields))
         result = maximise(family, features, weights[None], statistics, variant, previous, **limits)
         flaws = find_flaws(family, result, n)
-        for i, (cell, *_, is_first) in enumerate(batch):
+        for i, (cell, _, _, is_first, before, *_) in enumerate(batch):
             params = type(result.params)(*(field[i, : cell[0]] for field in result.params))
-            end = float(result.loglik[i]), int(result.n_iter[i]), Status(result.status[i])
             reached = result.statistics[i, : cell[0]]
-            outcomes.append(Outcome(cell, reached, params, *end, flaws.get(i, ""), is_first))
+            n_iter, loglik = before + int(result.n_iter[i]), float(result.loglik[i])
+            end = n_iter, loglik, Status(result.status[i]), flaws.get(i, "")
+            outcomes.append(Outcome(cell, reached, params, is_first, *end))
     return outcomes
 
 
@@ -224,56 +230,97 @@ def search(
     progress: Callable[[str, float], None] | None = None,
 ) -> dict[Cell, Outcome]:
     """The best outcome of every model and number of clusters that the starts have."""
-    models = setting.models
-
-    def runs(chosen: Iterable[Outcome | Candidate], limit: int) -> list[Outcome]:
-        onwards = [Candidate(new.cell, new.statistics, new.params, new.is_first) for new in chosen]
-        return run(setting, onwards, tol=tol, max_iter=limit)
-
-    def report(done: int) -> None:
-        if progress is not None:
-            progress("select", done / (ROUNDS + 1))
-
     # A step tells whether another structure's answer is better.  Where a likelihood has saddles
-    # and plateaus, what is better in the end may be worse at first.
-    trial = SHORT if hasattr(setting.family, "decode") else 1
-    short = runs([*from_partitions(setting, starts), *given.clusters], SHORT)
-    report(1)
-    found = best(short, tol)
+    # and plateaus, what is better in the end may be worse at first; and steps there learn from
+    # those before them: they are not interrupted.
+    is_charted = hasattr(setting.family, "decode")
+    trial, window = (SHORT, max_iter) if is_charted else (1, SHORT)
+    step = partial(advance, setting, tol=tol, max_iter=max_iter)
+    short = step([*from_partitions(setting, starts), *given.clusters], SHORT)
+    leading = best(short, tol)
     # The first start goes to its end even where another one is ahead now.
-    going = [new for new in short if new.is_first and not new.flaw and new is not found[new.cell]]
-    changed: Container[Cell] = found
-    for i in range(ROUNDS):
-        # where skewness is 0 a likelihood has a saddle: other ways come first
-        answers = given.answers if i else ()
-        tried = runs([*exchanges(models, found, changed), *answers], trial)
-        better = improvements(tried, found, tol)
-        unfinished = {
-            cell: old for cell, old in found.items() if old.status == Status.NOT_CONVERGED
+    going = [new for new in short if new is leading[new.cell] or (new.is_first and not new.flaw)]
+    exchange, done = Exchange(setting.models, given.answers, tol), 0.0
+    while going:
+        # What has not ended does not count yet: it may be on its way to a spike.
+        ended, going = divide(going, max_iter)
+        exchange.settle(ended)
+        busy = {new.cell for new in going}
+        idle = [cell for cell in exchange.found if cell not in busy]
+        done = max(done, (1 + len(idle)) / (1 + len(leading)))  # a cell may set off again
+        if progress is not None:
+            progress("select", done)
+        exchange.weigh(step(exchange.offers(idle), trial))
+        going += exchange.ways(idle)
+        # Few windows in all, however long the way of the oldest is.
+        window = max(window, max((new.n_iter for new in going), default=0) // 2)
+        going = step(going, window)
+    return exchange.found
+
+
+def divide(runs: Iterable[Outcome], max_iter: int) -> tuple[list[Outcome], list[Outcome]]:
+    """Runs that have ended, and those that have not."""
+    parts: tuple[list[Outcome], list[Outcome]] = [], []
+    for outcome in runs:
+        is_going = outcome.status == Status.NOT_CONVERGED and outcome.n_iter < max_iter
+        parts[is_going].append(outcome)
+    return parts
+
+
+def advance(
+    setting: Setting, runs: Sequence[Run], window: int, *, tol: float, max_iter: int
+) -> list[Outcome]:
+    """All runs, after so many more iterations of those that have not ended."""
+    oldest = max((new.n_iter for new in runs), default=0)
+    return run(setting, runs, tol=tol, max_iter=min(window, max_iter - oldest))
+
+
+class Exchange:
+    """What cells have found, and what they make of each other's answers."""
+
+    def __init__(
+        self, models: Mapping[str, Model], answers: Iterable[Candidate], tol: float
+    ) -> None:
+        self.tol = tol
+        self.found: dict[Cell, Outcome] = {}
+        self.neighbours = {
+            one: [other for other in models if related(models, one, other)] for one in models
         }
-        going += {**unfinished, **better}.values()
-        if not going and (i or not given.answers):
-            break
-        # What has not converged counts by where it ends only: it may be on its way to a spike.
-        ended = [old for old in found.values() if old.status != Status.NOT_CONVERGED]
-        ends = runs(going, max_iter)
-        before, found = found, best([*ended, *ends], tol)
-        changed = {cell for cell, new in found.items() if new is not before[cell]}
-        # Where the best answer of others led to a refused fit, the next best gets its turn.
-        refused = {end.cell for end in ends if end.flaw and end.cell in better}
-        others = [new for new in tried if new.cell in refused and new is not better[new.cell]]
-        going = [*improvements(others, found, tol).values()]
-        report(i + 2)
-    report(ROUNDS + 1)
-    return found
+        # by cell: answers of others that it has not tried, and what came of those it has
+        self.untried: dict[Cell, list[Candidate]] = defaultdict(list)
+        self.tried: dict[Cell, list[Outcome]] = defaultdict(list)
+        for answer in answers:
+            self.untried[answer.cell].append(answer)
 
+    def settle(self, ended: Iterable[Outcome]) -> None:
+        """Take in where runs have ended; what is new is offered to related models."""
+        before, self.found = self.found, best([*self.found.values(), *ended], self.tol)
+        for (c, model), new in self.found.items():
+            if new is not before.get(new.cell) and not new.flaw:
+                for other in self.neighbours[model]:
+                    self.untried[c, other].append(Candidate((c, other), new.statistics, new.params))
 
-def improvements(
-    outcomes: Iterable[Outcome], found: Mapping[Cell, Outcome], tol: float
-) -> dict[Cell, Outcome]:
-    """The best outcome of each cell, where it is better than what was found."""
-    likeliest = best(outcomes, tol)
-    return {cell: new for cell, new in likeliest.items() if improves(new, found[cell], tol)}
+    def offers(self, idle: Iterable[Cell]) -> list[Candidate]:
+        """Answers of others for cells to try."""
+        return [candidate for cell in idle for candidate in self.untried.pop(cell, ())]
+
+    def weigh(self, outcomes: Iterable[Outcome]) -> None:
+        """Take in what came of trials, whose iterations do not count."""
+        for outcome in outcomes:
+            self.tried[outcome.cell].append(outcome._replace(n_iter=0))
+
+    def ways(self, idle: Iterable[Cell]) -> list[Outcome]:
+        """Of what each cell has tried the best, if that is better than what it has found.
+
+        Where that ends in a refused fit, the next best gets its turn.
+        """
+        chosen = []
+        for cell in idle:
+            rivals = [new for new in self.tried[cell] if improves(new, self.found[cell], self.tol)]
+            rivals.sort(key=_rank)
+            chosen += rivals[-1:]
+            self.tried[cell] = rivals[:-1]
+        return chosen
 
 
 def distinct(starts: Sequence[Mapping[int, Labels]]) -> Iterator[tuple[int, int, Labels]]:
@@ -286,17 +333,6 @@ def distinct(starts: Sequence[Mapping[int, Labels]]) -> Iterator[tuple[int, int,
             if key not in seen:
                 seen.add(key)
                 yield rank, c, labels
-
-
-def exchanges(
-    models: Mapping[str, Model], outcomes: Mapping[Cell, Outcome], changed: Container[Cell]
-) -> Iterator[Candidate]:
-    """What each cell can try of changed fits of other models with as many clusters."""
-    givers = [outcome for outcome in outcomes.values() if outcome.cell in changed]
-    for giver in givers:
-        for taker in outcomes.values() if not giver.flaw else ():
-            if giver.cell[0] == taker.cell[0] and related(models, giver.cell[1], taker.cell[1]):
-                yield Candidate(taker.cell, giver.statistics, giver.params)
 
 
 def related(models: Mapping[str, Model], one: str, other: str) -> bool:
