@@ -11,7 +11,16 @@ from scipy.special import logsumexp
 from credpart.datasets import load_iris, make_mixture3
 from credpart.mixture import em as em_module
 from credpart.mixture.covariance import NAMES, STRUCTURES
-from credpart.mixture.em import Status, blocks, e_step, em, log_certainty, normalise, take
+from credpart.mixture.em import (
+    Acceleration,
+    Status,
+    blocks,
+    e_step,
+    em,
+    log_certainty,
+    normalise,
+    take,
+)
 from credpart.mixture.frame import ABSENT
 from credpart.mixture.gaussian import Gaussian
 from credpart.mixture.start import ward
@@ -371,3 +380,23 @@ def test_take_keeps_the_type():
     some = take(params, [2, 0])
     assert type(some) is type(params)
     np.testing.assert_array_equal(some.means, params.means[[2, 0]])
+
+
+@pytest.mark.parametrize("growth", [1.0001, 1.1])
+def test_acceleration_leads_away_from_a_saddle(growth):
+    # a linear map that leaves its fixed point slowly in one direction, and nears it in the other
+    rates = np.array([growth, 0.5])
+    faster, rows = Acceleration(3, 1, 2), np.array([0])
+    point = np.array([[1.0, 1.0]])
+    for _ in range(12):
+        point = faster.next(rows, point, point * rates)
+    assert point[0, 0] > 100.0
+    assert abs(point[0, 1]) < 1.0
+
+
+def test_acceleration_finds_a_fixed_point_of_a_linear_map():
+    faster, rows = Acceleration(3, 1, 2), np.array([0])
+    point = np.array([[1.0, 1.0]])
+    for _ in range(6):
+        point = faster.next(rows, point, point * [0.999, 0.5])
+    np.testing.assert_allclose(point, 0.0, atol=1e-6)

@@ -80,9 +80,11 @@ def test_heavy_tails_and_skewness_are_found(selection):
 
 
 def test_parameters_are_in_the_units_of_the_data(selection):
-    fit = selection.fits[3, "skew-t"]
-    other = fit_mixture(X * [1e6, 1e-3] + [5.0, 0.1], 3, "skew-t", start=fit.posteriors(X))
+    start = selection.fits[3, "skew-t"].posteriors(X)
     shift = np.array([1e6, 1e-3])
+    fit, other = (
+        fit_mixture(data, 3, "skew-t", start=start) for data in (X, X * shift + [5.0, 0.1])
+    )
     assert other.loglik == pytest.approx(fit.loglik - len(X) * np.log(shift).sum(), abs=1e-4)
     np.testing.assert_allclose(other.params.skewness, fit.params.skewness * shift, rtol=0.05)
     np.testing.assert_allclose(other.params.dof, fit.params.dof, rtol=0.05)

@@ -19,6 +19,7 @@ Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 MCLUST_TOLERANCE = 1e-5  # where mclust stops; below it, acceleration sets in
+TIGHT = 1e-6  # tolerances from which on it pays
 DEFAULT_TOLERANCE = 1e-9
 MAX_ITERATIONS = 2000
 MEMORY = 6  # differences that the acceleration remembers
@@ -197,7 +198,8 @@ class Acceleration:
     """Anderson's acceleration of a fixed-point map ``F``, for every replicate on its own.
 
     From the last few differences of ``F`` it extrapolates to where the residual ``F(T) - T``
-    would vanish if the map were linear.
+    would vanish if the map were linear; or away from there, if EM comes from there: then it is a
+    saddle, such as that of two components that coincide.
     """
 
     def __init__(self, memory: int, b: int, size: int) -> None:
@@ -227,7 +229,9 @@ class Acceleration:
         scale = np.einsum("bmm->b", gram)[:, None, None] + np.finfo(float).tiny
         gram = gram / scale + 1e-12 * np.eye(gram.shape[-1])
         mix = np.linalg.solve(gram, (steps @ residual[..., None]) / scale)
-        result: Array = value - np.einsum("bm,bms->bs", mix[..., 0], self.value_steps[rows])
+        move = np.einsum("bm,bms->bs", mix[..., 0], self.value_steps[rows])
+        is_back = np.einsum("bs,bs->b", move, residual) > 0.0
+        result: Array = value + np.where(is_back[:, None], move, -move)
         return result
 
 
@@ -333,13 +337,13 @@ def em(
 
     A replicate has converged when an iteration raises its log-likelihood by less than
     ``tol (1 + |loglik|)``, the rule of mclust; twice running where steps are accelerated.
-    Steps are plain EM until mclust would stop, and accelerated from there.  An accelerated step
-    that would lower the likelihood is taken back, so the likelihood never falls if the family's
-    M-step never lowers it.
+    Steps are plain EM until mclust would stop, and if ``tol`` is tight accelerated from there.
+    An accelerated step that would lower the likelihood is taken back, so the likelihood never
+    falls if the family's M-step never lowers it.
     """
     b, *shape = statistics.shape
     weights = np.broadcast_to(weights, (b, features.shape[-2]))
-    memory = memory if tol < 0.1 * MCLUST_TOLERANCE else 0
+    memory = memory if tol < TIGHT else 0
     runs, ends = Runs.of(statistics), []
     faster = Acceleration(memory, b, runs.points.shape[1])
     for iteration in range(1, max_iter + 1):

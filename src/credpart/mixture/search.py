@@ -12,7 +12,6 @@ the clusters that those nested in it have found, and from their very answers.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from credpart._checks import Table
 from credpart.mixture.ascent import maximise
-from credpart.mixture.em import EMResult, Status, e_step, normalise
+from credpart.mixture.em import MCLUST_TOLERANCE, TIGHT, EMResult, Status, e_step, normalise
 from credpart.mixture.models import Model
 
 Array = NDArray[np.float64]
@@ -111,12 +110,13 @@ def run(setting: Setting, candidates: Sequence[Run], **limits: Any) -> list[Outc
             previous = type(batch[0].params)(*(stack(field, k) for field in fields))
         result = maximise(family, features, weights[None], statistics, variant, previous, **limits)
         flaws = find_flaws(family, result, n)
-        for i, (cell, _, _, is_first, before, *_) in enumerate(batch):
-            params = type(result.params)(*(field[i, : cell[0]] for field in result.params))
-            reached = result.statistics[i, : cell[0]]
-            n_iter, loglik = before + int(result.n_iter[i]), float(result.loglik[i])
-            end = n_iter, loglik, Status(result.status[i]), flaws.get(i, "")
-            outcomes.append(Outcome(cell, reached, params, is_first, *end))
+        lists = (field.tolist() for field in (result.n_iter, result.loglik, result.status))
+        ends = zip(batch, result.statistics, zip(*result.params, strict=True), *lists, strict=True)
+        for i, (old, reached, fields, n_iter, loglik, status) in enumerate(ends):
+            c = old.cell[0]
+            params = result.params._make(field[:c] for field in fields)
+            end = old.n_iter + n_iter, loglik, Status(status), flaws.get(i, "")
+            outcomes.append(Outcome(old.cell, reached[:c], params, old.is_first, *end))
     return outcomes
 
 
@@ -229,88 +229,114 @@ def search(
     max_iter: int,
     progress: Callable[[str, float], None] | None = None,
 ) -> dict[Cell, Outcome]:
-    """The best outcome of every model and number of clusters that the starts have."""
-    # A step tells whether another structure's answer is better.  Where a likelihood has saddles
-    # and plateaus, what is better in the end may be worse at first; and steps there learn from
-    # those before them: they are not interrupted.
+    """The best outcome of every model and number of clusters that the starts have.
+
+    Where mclust would stop, cells have found their regions: only the best goes on from there.
+    """
     is_charted = hasattr(setting.family, "decode")
-    trial, window = (SHORT, max_iter) if is_charted else (1, SHORT)
-    step = partial(advance, setting, tol=tol, max_iter=max_iter)
-    short = step([*from_partitions(setting, starts), *given.clusters], SHORT)
-    leading = best(short, tol)
+    stages = 2 if tol < TIGHT and not is_charted else 1
+    loose = MCLUST_TOLERANCE if stages == 2 else tol
+
+    def report(share: float) -> None:
+        if progress is not None:
+            progress("select", share / stages)
+
+    candidates = [*from_partitions(setting, starts), *given.clusters]
+    short = run(setting, candidates, tol=loose, max_iter=min(SHORT, max_iter))
+    leading = best(short, loose)
     # The first start goes to its end even where another one is ahead now.
     going = [new for new in short if new is leading[new.cell] or (new.is_first and not new.flaw)]
-    exchange, done = Exchange(setting.models, given.answers, tol), 0.0
+    # Quasi-Newton steps learn from those before them: they are not interrupted.  Where they are
+    # used, likelihoods have saddles and plateaus: what is better may be worse at first.
+    window, trial = (max_iter, SHORT) if is_charted else (SHORT, 1)
+    exchange = Exchange(setting.models, loose, given.answers)
+    limits = {"trial": trial, "max_iter": max_iter}
+    found = follow(setting, exchange, going, report, window=window, **limits)
+    if stages == 1:
+        return found
+    others = [end for end in exchange.ended if end is not found[end.cell] and not end.flaw]
+    exchange = Exchange(setting.models, tol, reserve=others)
+    going = [new._replace(status=Status.NOT_CONVERGED) for new in found.values()]
+    return follow(
+        setting, exchange, going, lambda share: report(1.0 + share), window=max_iter, **limits
+    )
+
+
+def follow(
+    setting: Setting,
+    exchange: "Exchange",
+    going: list[Outcome],
+    report: Callable[[float], None],
+    *,
+    window: int,
+    trial: int,
+    max_iter: int,
+) -> dict[Cell, Outcome]:
+    """All runs to their ends, and cells on from there as long as others have better answers.
+
+    Answers are exchanged once in a window of iterations; so many as a trial has tell whether one
+    is better.
+    """
+    n_cells, done = len({new.cell for new in going}), 0.0
     while going:
         # What has not ended does not count yet: it may be on its way to a spike.
         ended, going = divide(going, max_iter)
         exchange.settle(ended)
         busy = {new.cell for new in going}
         idle = [cell for cell in exchange.found if cell not in busy]
-        done = max(done, (1 + len(idle)) / (1 + len(leading)))  # a cell may set off again
-        if progress is not None:
-            progress("select", done)
-        exchange.weigh(step(exchange.offers(idle), trial))
+        done = max(done, (1 + len(idle)) / (1 + n_cells))  # a cell may set off again
+        report(done)
+        trials = run(setting, exchange.offers(idle), tol=exchange.tol, max_iter=trial)
+        exchange.weigh(new._replace(n_iter=0) for new in trials)
         going += exchange.ways(idle)
-        # Few windows in all, however long the way of the oldest is.
-        window = max(window, max((new.n_iter for new in going), default=0) // 2)
-        going = step(going, window)
+        oldest = max((new.n_iter for new in going), default=0)
+        window = max(window, oldest // 2)  # few in all, however long the way of the oldest
+        limit = min(window, max_iter - oldest)
+        going = run(setting, going, tol=exchange.tol, max_iter=limit)
     return exchange.found
-
-
-def divide(runs: Iterable[Outcome], max_iter: int) -> tuple[list[Outcome], list[Outcome]]:
-    """Runs that have ended, and those that have not."""
-    parts: tuple[list[Outcome], list[Outcome]] = [], []
-    for outcome in runs:
-        is_going = outcome.status == Status.NOT_CONVERGED and outcome.n_iter < max_iter
-        parts[is_going].append(outcome)
-    return parts
-
-
-def advance(
-    setting: Setting, runs: Sequence[Run], window: int, *, tol: float, max_iter: int
-) -> list[Outcome]:
-    """All runs, after so many more iterations of those that have not ended."""
-    oldest = max((new.n_iter for new in runs), default=0)
-    return run(setting, runs, tol=tol, max_iter=min(window, max_iter - oldest))
 
 
 class Exchange:
     """What cells have found, and what they make of each other's answers."""
 
     def __init__(
-        self, models: Mapping[str, Model], answers: Iterable[Candidate], tol: float
+        self,
+        models: Mapping[str, Model],
+        tol: float,
+        answers: Iterable[Candidate] = (),  # of others, for cells to try
+        reserve: Iterable[Outcome] = (),  # where cells may go on if what they have is refused
     ) -> None:
-        self.tol = tol
+        self.models, self.tol = models, tol
         self.found: dict[Cell, Outcome] = {}
-        self.neighbours = {
-            one: [other for other in models if related(models, one, other)] for one in models
-        }
-        # by cell: answers of others that it has not tried, and what came of those it has
+        self.ended: list[Outcome] = []
         self.untried: dict[Cell, list[Candidate]] = defaultdict(list)
         self.tried: dict[Cell, list[Outcome]] = defaultdict(list)
         for answer in answers:
             self.untried[answer.cell].append(answer)
+        self.weigh(reserve)
 
-    def settle(self, ended: Iterable[Outcome]) -> None:
+    def settle(self, ended: Sequence[Outcome]) -> None:
         """Take in where runs have ended; what is new is offered to related models."""
+        self.ended += ended
         before, self.found = self.found, best([*self.found.values(), *ended], self.tol)
         for (c, model), new in self.found.items():
             if new is not before.get(new.cell) and not new.flaw:
-                for other in self.neighbours[model]:
-                    self.untried[c, other].append(Candidate((c, other), new.statistics, new.params))
+                for other in self.models:
+                    if related(self.models, model, other):
+                        offer = Candidate((c, other), new.statistics, new.params)
+                        self.untried[offer.cell].append(offer)
 
     def offers(self, idle: Iterable[Cell]) -> list[Candidate]:
         """Answers of others for cells to try."""
         return [candidate for cell in idle for candidate in self.untried.pop(cell, ())]
 
     def weigh(self, outcomes: Iterable[Outcome]) -> None:
-        """Take in what came of trials, whose iterations do not count."""
+        """Take in where cells may go on from."""
         for outcome in outcomes:
-            self.tried[outcome.cell].append(outcome._replace(n_iter=0))
+            self.tried[outcome.cell].append(outcome)
 
     def ways(self, idle: Iterable[Cell]) -> list[Outcome]:
-        """Of what each cell has tried the best, if that is better than what it has found.
+        """Where each cell goes on from: the best it has tried, if better than what it has found.
 
         Where that ends in a refused fit, the next best gets its turn.
         """
@@ -321,6 +347,15 @@ class Exchange:
             chosen += rivals[-1:]
             self.tried[cell] = rivals[:-1]
         return chosen
+
+
+def divide(runs: Iterable[Outcome], max_iter: int) -> tuple[list[Outcome], list[Outcome]]:
+    """Runs that have ended, and those that have not."""
+    parts: tuple[list[Outcome], list[Outcome]] = [], []
+    for outcome in runs:
+        is_going = outcome.status == Status.NOT_CONVERGED and outcome.n_iter < max_iter
+        parts[is_going].append(outcome)
+    return parts
 
 
 def distinct(starts: Sequence[Mapping[int, Labels]]) -> Iterator[tuple[int, int, Labels]]:
