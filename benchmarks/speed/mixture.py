@@ -1,6 +1,7 @@
-"""Mixtures beside mclust, in one run on one core: ``python -m benchmarks.speed.mixture``.
+"""Mixtures beside mclust, by turns on one core: ``python -m benchmarks.speed.mixture``.
 
-mclust needs R with the package ``mclust``; without it only our own seconds are printed.
+mclust needs R with the package ``mclust``; without it only our own seconds are printed.  Both are
+timed by turns, since the speed of a machine changes from minute to minute.
 """
 
 import os
@@ -10,7 +11,6 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -34,29 +34,38 @@ REFITS = {"gvhd-sample": (7, "VVV", 10), "iris": (3, "VEV", 4), "mixture1": (3, 
 SELECTIONS = ("iris", "diabetes", "gvhd-sample", "gvhd")
 
 
-def seconds(task, repeats=3):
+class Peer:
+    """mclust in a process of its own, which works only when it is asked."""
+
+    def __init__(self, folder):
+        self.process = None
+        if shutil.which("Rscript") is not None:
+            for name, X in DATA.items():
+                pd.DataFrame(X).to_csv(Path(folder) / f"{name}.csv", index=False)
+            command = ["Rscript", str(Path(__file__).with_name("mclust.R")), folder]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            self.process = subprocess.Popen(command, text=True, **pipes)
+            print(f"Beside mclust {self.process.stdout.readline().strip()}, both on one core.\n")
+
+    def seconds(self, request):
+        """Its time for a request, or NaN if R is not there."""
+        if self.process is None:
+            return float("nan")
+        print(request, file=self.process.stdin, flush=True)
+        return float(self.process.stdout.readline())
+
+
+def by_turns(peer, request, tasks, repeats):
+    """Median seconds of the peer, and of each of our tasks."""
     times = []
     for _ in range(repeats):
-        began = perf_counter()
-        task()
-        times.append(perf_counter() - began)
-    return median(times)
-
-
-def peer():
-    """Seconds of mclust by case, or nothing if R is not there."""
-    if shutil.which("Rscript") is None:
-        return {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name, X in DATA.items():
-            pd.DataFrame(X).to_csv(Path(folder) / f"{name}.csv", index=False)
-        script = Path(__file__).with_name("mclust.R")
-        lines = subprocess.run(
-            ["Rscript", str(script), folder], capture_output=True, text=True, check=True
-        ).stdout.splitlines()
-    pairs = dict(line.split() for line in lines)
-    print(f"Beside mclust {pairs.pop('version')}, both on one core.\n")
-    return {case: float(value) for case, value in pairs.items()}
+        row = [peer.seconds(request)]
+        for task in tasks:
+            began = perf_counter()
+            task()
+            row.append(perf_counter() - began)
+        times.append(row)
+    return np.median(times, axis=0)
 
 
 def tolerance_of_mclust(X):
@@ -85,42 +94,50 @@ def iterations(name, memory):
     ).n_iter.mean()
 
 
-def main():
-    theirs = peer()
+def refits(peer):
     print("| refits of 1000 bootstrap samples | mclust, s | ours, s | ratio | wanted |", end="")
     print(" tight, s | ratio | iterations plain | accelerated |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, (c, model, factor) in REFITS.items():
         X = DATA[name]
         fit = fit_mixture(X, c, model)
-        refit = partial(bootstrap, X, fit, 1000, random_state=0)
-        loose, tight = (
-            seconds(partial(refit, tol=tol)) for tol in (MCLUST_TOLERANCE, DEFAULT_TOLERANCE)
-        )
-        other = theirs.get(f"bootstrap:{name}", float("nan"))
+        tasks = [
+            partial(bootstrap, X, fit, 1000, random_state=0, tol=tol)
+            for tol in (MCLUST_TOLERANCE, DEFAULT_TOLERANCE)
+        ]
+        repeats = 1 if name == "gvhd-sample" else 3
+        other, loose, tight = by_turns(peer, f"bootstrap {name} {c} {model}", tasks, repeats)
         print(
             f"| {name}, {model}, c={c} | {other:.2f} | {loose:.3f} | {loose / other:.3f} "
             f"| {1 / factor:.2f} | {tight:.3f} | {tight / other:.3f} "
             f"| {iterations(name, 0):.1f} | {iterations(name, 6):.1f} |"
         )
-    print("\n| 14 structures, c = 1..9 | mclust, s | ours, s | ratio | tolerance |", end="")
+
+
+def selections(peer):
+    print("| 14 structures, c = 1..9 | mclust, s | ours, s | ratio | tolerance |", end="")
     print(" at 1e-5, s | ratio | tight, s | ratio | 1 start, s | ratio |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for name in SELECTIONS:
         X = DATA[name]
         stop = tolerance_of_mclust(X)
         ways = ((4, stop), (4, MCLUST_TOLERANCE), (4, DEFAULT_TOLERANCE), (1, stop))
-        repeats = 1 if name == "gvhd" else 5
-        same, equal, tight, one = (
-            seconds(partial(select_mixture, X, n_starts=n_starts, tol=tol), repeats)
-            for n_starts, tol in ways
-        )
-        other = theirs.get(f"select:{name}", float("nan"))
+        tasks = [partial(select_mixture, X, n_starts=starts, tol=tol) for starts, tol in ways]
+        repeats = {"gvhd": 1, "gvhd-sample": 3}.get(name, 9)
+        other, *ours = by_turns(peer, f"select {name}", tasks, repeats)
+        same, equal, tight, one = (f"{own:.2f} | {own / other:.2f}" for own in ours)
+        shape = f"{len(X)} x {X.shape[1]}"
         print(
-            f"| {name} ({len(X)} x {X.shape[1]}) | {other:.2f} | {same:.2f} | {same / other:.2f} "
-            f"| {stop:.1e} | {equal:.2f} | {equal / other:.2f} | {tight:.2f} "
-            f"| {tight / other:.2f} | {one:.2f} | {one / other:.2f} |"
+            f"| {name} ({shape}) | {other:.2f} | {same} | {stop:.1e} | {equal} | {tight} | {one} |"
         )
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        peer = Peer(folder)
+        refits(peer)
+        print()
+        selections(peer)
 
 
 if __name__ == "__main__":
