@@ -8,7 +8,7 @@ from scipy.linalg import expm
 from scipy.optimize import minimize, minimize_scalar
 
 from credpart.mixture import covariance
-from credpart.mixture.axes import _rotate_jointly
+from credpart.mixture.axes import _precisions, _rotate, _rotate_jointly
 from credpart.mixture.covariance import (
     NAMES,
     ONE_DIMENSION,
@@ -267,6 +267,22 @@ def test_spheres_need_no_rotation():
     axes, _, angles = _rotate_jointly(scatter, np.full((1, 2), 50.0), np.ones(1, bool), start, 1)
     assert angles.max() == 0.0
     np.testing.assert_array_equal(axes, start)
+
+
+@settings(deadline=None, max_examples=20)
+@given(statistics=statistics(2, 5))
+def test_turns_that_would_raise_the_cost_are_shortened(statistics):
+    R, sizes = statistics
+    d = R.shape[-1]
+    precisions = _precisions(diagonal(R), sizes, np.zeros(1, bool))
+    y = (precisions[..., None] * R).sum(axis=1)
+    # down in every plane, but much too far
+    turned, rotations = _rotate(R, precisions, 1.5 * np.sign(y.mT - y))
+    before, after = ((precisions * diagonal(W)).sum(axis=(1, 2)) for W in (R, turned))
+    assert after <= before * (1 + 1e-11)
+    np.testing.assert_allclose(rotations @ rotations.mT, np.eye(d)[None], atol=1e-12)
+    direct = rotations[:, None].mT @ R @ rotations[:, None]
+    np.testing.assert_allclose(turned, direct, atol=1e-10 * np.abs(R).max())
 
 
 def test_numbers_of_free_parameters():

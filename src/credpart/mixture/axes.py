@@ -140,11 +140,11 @@ def _rotate_jointly(
     Here the stack is first, of scatter matrices (b, k, d, d) and sizes (b, k) too: products of
     matrices that share a factor are quick.
     """
-    R, cost = turn(scatter, axes), scatter.shape[-1] * sizes.sum(axis=-1)
+    R = turn(scatter, axes)
     for _ in range(sweeps):
         precisions = _precisions(np.diagonal(R, axis1=2, axis2=3), sizes, has_one_volume)
         angles = _angles(R, precisions)
-        R, rotations = _rotate(R, precisions, cost, angles)
+        R, rotations = _rotate(R, precisions, angles)
         axes = axes @ rotations
     return axes, np.diagonal(R, axis1=2, axis2=3), angles
 
@@ -172,15 +172,17 @@ def _angles(R: Array, precisions: Array) -> Array:
     return result
 
 
-def _rotate(R: Array, precisions: Array, cost: Array, angles: Array) -> tuple[Array, Array]:
+def _rotate(R: Array, precisions: Array, angles: Array) -> tuple[Array, Array]:
     """Turn in all planes at once, and less far where the cost would rise; rotations (b, d, d)."""
     eye = np.eye(R.shape[-1])
     rotations = 2.0 * np.linalg.inv(eye + np.tan(0.5 * angles)) - eye  # Cayley's
     turned = turn(R, rotations)
-    values = np.diagonal(turned, axis1=2, axis2=3)
-    worse = (precisions * values).sum(axis=(1, 2)) > (1.0 + ROUNDING) * cost
+    before, after = (
+        (precisions * np.diagonal(matrices, axis1=2, axis2=3)).sum(axis=(1, 2))
+        for matrices in (R, turned)
+    )
+    worse = after > (1.0 + ROUNDING) * before
     if worse.any():
-        turned[worse], rotations[worse] = _rotate(
-            R[worse], precisions[worse], cost[worse], 0.5 * angles[worse]
-        )
+        shorter = R[worse], precisions[worse], 0.25 * angles[worse]
+        turned[worse], rotations[worse] = _rotate(*shorter)
     return turned, rotations
