@@ -147,12 +147,13 @@ def e_step(
         joint = family.log_joint(part, those)
         top = joint.max(axis=1, keepdims=True)
         joint -= top
-        np.maximum(joint, UNDERFLOW, out=joint)
+        if not is_coarse:  # single precision has no slow exponents
+            np.maximum(joint, UNDERFLOW, out=joint)
         ratios = joint.astype(precision, copy=False)
         np.exp(ratios, out=ratios)
         total = ratios.sum(axis=1, keepdims=True)
         logs = np.log(total) + top
-        loglik[some] += np.einsum("bn,bn->b", logs[:, 0], weight)
+        loglik[some] += np.vecdot(logs[:, 0], weight)
         ratios *= weight[:, None].astype(precision, copy=False) / total
         joint = ratios.astype(float, copy=False)  # posteriors times weights
         found = family.statistics(part, joint, those)

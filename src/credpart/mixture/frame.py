@@ -183,7 +183,9 @@ def by_chance(flatness: Array, proportions: Array, n: float, d: int) -> NDArray[
     """
     # 0 is an absent component, inf one without any width
     logs = -np.log(np.clip(flatness, ABSENT, 1.0 / ABSENT))
-    sizes = np.minimum(n * proportions, n)
-    subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
-    expected = subsets + 0.5 * np.maximum(sizes - d, 0.0) * logs
-    return np.asarray((logs < np.log(FLAT)) & (expected > 0.0))
+    result = np.asarray(logs < np.log(FLAT))
+    if result.any():
+        sizes = np.minimum(n * proportions, n)
+        subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
+        result &= subsets + 0.5 * np.maximum(sizes - d, 0.0) * logs > 0.0
+    return result

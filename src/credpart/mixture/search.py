@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from credpart._checks import Table
 from credpart.mixture.ascent import maximise
-from credpart.mixture.em import MCLUST_TOLERANCE, TIGHT, EMResult, Status, e_step, normalise
+from credpart.mixture.em import MCLUST_TOLERANCE, TIGHT, EMResult, Status, e_step, normalise, take
 from credpart.mixture.models import Model
 
 Array = NDArray[np.float64]
@@ -64,13 +64,24 @@ class Outcome(NamedTuple):
     """Where it has come to."""
 
     cell: Cell
-    statistics: Array
-    params: Any
+    batch: EMResult
+    place: int  # in the batch
     is_first: bool
     n_iter: int
     loglik: float
     status: Status
     flaw: str  # why the outcome is refused; empty if it is not
+
+    @property
+    def statistics(self) -> Array:
+        """Expected statistics (k, p), without absent components."""
+        result: Array = self.batch.statistics[self.place, : self.cell[0]]
+        return result
+
+    @property
+    def params(self) -> Any:
+        """Parameters of the mixture, without absent components."""
+        return take(self.batch.params, (self.place, slice(self.cell[0])))
 
 
 Run = Candidate | Outcome  # an outcome may go on
@@ -110,13 +121,10 @@ def run(setting: Setting, candidates: Sequence[Run], **limits: Any) -> list[Outc
             previous = type(batch[0].params)(*(stack(field, k) for field in fields))
         result = maximise(family, features, weights[None], statistics, variant, previous, **limits)
         flaws = find_flaws(family, result, n)
-        lists = (field.tolist() for field in (result.n_iter, result.loglik, result.status))
-        ends = zip(batch, result.statistics, zip(*result.params, strict=True), *lists, strict=True)
-        for i, (old, reached, fields, n_iter, loglik, status) in enumerate(ends):
-            c = old.cell[0]
-            params = result.params._make(field[:c] for field in fields)
+        numbers = (field.tolist() for field in (result.n_iter, result.loglik, result.status))
+        for i, (old, n_iter, loglik, status) in enumerate(zip(batch, *numbers, strict=True)):
             end = old.n_iter + n_iter, loglik, Status(status), flaws.get(i, "")
-            outcomes.append(Outcome(old.cell, reached[:c], params, old.is_first, *end))
+            outcomes.append(Outcome(old.cell, result, i, old.is_first, *end))
     return outcomes
 
 
