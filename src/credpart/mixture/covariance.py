@@ -126,6 +126,7 @@ ROTATES = np.array([structure.rotates for structure in TABLE.values()])
 ITERATIVE = common_axes, VE
 
 
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # singular ones become NaN
 def update(
     scatter: Array,
     sizes: Array,

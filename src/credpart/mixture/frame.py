@@ -152,8 +152,8 @@ def outer(a: Array, b: Array) -> Array:
 def ellipsoids(matrices: Array, proportions: Array) -> Ellipsoids:
     """Invert scale matrices (b, k, d, d); what is not positive definite becomes NaN."""
     b, k, d, _ = matrices.shape
-    half, logdet = factor(matrices.reshape(-1, d, d).T)  # (d, d, m)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        half, logdet = factor(matrices.reshape(-1, d, d).T)  # (d, d, m)
         P = np.einsum("ijm,ilm->mjl", half, half).reshape(b, k, d, d)
         pooled = np.einsum("bk,bkde->bde", proportions, matrices)
         flatness = np.einsum("bkde,bde->bk", P, pooled) / d

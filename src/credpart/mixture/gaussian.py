@@ -107,6 +107,8 @@ class Gaussian:
         """Sizes, sums and sums of products, shape (b, k, p)."""
         return collect(resp, features)
 
+    # what overflows is degenerate, and found to be so by its flatness
+    @np.errstate(divide="ignore", over="ignore", invalid="ignore")
     def m_step(
         self, statistics: Array, variant: Rows, previous: GaussianParams | None
     ) -> GaussianParams:
@@ -179,23 +181,20 @@ class Gaussian:
         d = len(means)
         i, j = self.frame.pairs
         half, logdet = factor(covariances)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            # what overflows here is degenerate, and found to be so by its flatness
-            white = np.einsum("ijkb,jkb->ikb", half, means)
-            natural = np.empty((1 + d + len(i), *means.shape[1:]))
-            natural[0] = logdet + (white * white).sum(axis=0)
-            natural[1 : 1 + d] = np.einsum("ijkb,ikb->jkb", half, white)
-            natural[1 + d :] = np.einsum("likb,ljkb->ijkb", half, half)[i, j]
-            natural[0] -= 2.0 * log_shares(proportions).T - d * LOG_2_PI
-            natural[0] *= -0.5
-            natural[1 + d :] *= np.where(i == j, -0.5, -1.0)[:, None, None]
+        white = np.einsum("ijkb,jkb->ikb", half, means)
+        natural = np.empty((1 + d + len(i), *means.shape[1:]))
+        natural[0] = logdet + (white * white).sum(axis=0)
+        natural[1 : 1 + d] = np.einsum("ijkb,ikb->jkb", half, white)
+        natural[1 + d :] = np.einsum("likb,ljkb->ijkb", half, half)[i, j]
+        natural[0] -= 2.0 * log_shares(proportions).T - d * LOG_2_PI
+        natural[0] *= -0.5
+        natural[1 + d :] *= np.where(i == j, -0.5, -1.0)[:, None, None]
         return np.ascontiguousarray(natural.T)
 
     def _flatness(self, proportions: Array, natural: Array, scales: Array) -> Array:
         """Flatness (b, k): infinite where no component is wider than rounding."""
         d = self.frame.d
-        with np.errstate(over="ignore", invalid="ignore"):
-            traces = natural[..., 1 + d :] @ (scales.T * (-2.0 / d))
+        traces = natural[..., 1 + d :] @ (scales.T * (-2.0 / d))
         present = proportions > 0.0
         flatness = np.where(present, traces[..., 0], 0.0)
         found = ((traces[..., 1] < LOST) & present).any(axis=1)

@@ -2,7 +2,8 @@
 
 Shapes: matrices (d, d, ...), or (d, k, b) if they are diagonal and their number is (k, b).  The
 stack is last, so that each of the few steps of a formula is one pass over all matrices: for small
-d several times faster than LAPACK matrix by matrix.
+d several times faster than LAPACK matrix by matrix.  Matrices that are not positive definite become
+NaN, and raise no exception; callers silence NumPy's warnings, once for all that they do.
 """
 
 import numpy as np
@@ -14,32 +15,29 @@ Array = NDArray[np.float64]
 def factor(matrices: Array) -> tuple[Array, Array]:
     """Inverse Cholesky factors (d, d, ...) and log determinants of matrices (d, d, ...).
 
-    Gauss's elimination of the matrices beside the identity.  A matrix that is not positive
-    definite has a log determinant of NaN, and no exception ends the batch.
+    Gauss's elimination of the matrices beside the identity.
     """
     d, *stack = matrices.shape[1:]
     both, pivots = np.zeros((d, 2 * d, *stack)), np.empty((d, *stack))
     both[:, :d] = matrices
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        for j in range(d):
-            both[j, d + j] = 1.0
-            row = both[j, j : d + j + 1]  # it is zero elsewhere
-            pivots[j] = row[0]
-            row /= np.sqrt(row[0])
-            both[j + 1 :, j + 1 : d + j + 1] -= row[1 : d - j, None] * row[1:]
-        return both[:, d:], np.log(pivots).sum(axis=0)
+    for j in range(d):
+        both[j, d + j] = 1.0
+        row = both[j, j : d + j + 1]  # it is zero elsewhere
+        pivots[j] = row[0]
+        row /= np.sqrt(row[0])
+        both[j + 1 :, j + 1 : d + j + 1] -= row[1 : d - j, None] * row[1:]
+    return both[:, d:], np.log(pivots).sum(axis=0)
 
 
 def log_determinant(matrices: Array) -> Array:
     """``log|A|`` (k, b) of matrices, whole or diagonal; NaN where not positive definite."""
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        if matrices.ndim == 4:
-            matrices = matrices.copy()
-            for j in range(len(matrices) - 1):
-                row = matrices[j, j:]
-                matrices[j + 1 :, j + 1 :] -= row[1:, None] * (row[1:] / row[0])
-        result: Array = np.log(diagonal(matrices)).sum(axis=0)
-        return result
+    if matrices.ndim == 4:
+        matrices = matrices.copy()
+        for j in range(len(matrices) - 1):
+            row = matrices[j, j:]
+            matrices[j + 1 :, j + 1 :] -= row[1:, None] * (row[1:] / row[0])
+    result: Array = np.log(diagonal(matrices)).sum(axis=0)
+    return result
 
 
 def diagonal(matrices: Array) -> Array:

@@ -65,18 +65,17 @@ def _step_volumes(matrices: Array, sizes: Array, volumes: Array) -> tuple[Array,
     """
     k, b = sizes.shape
     n = sizes.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        T = relative(matrices / volumes)
-        traces = diagonal(T).sum(axis=0)
-        gradient = traces - traces.sum(axis=0) * sizes / n
-        flat = np.ascontiguousarray(T.reshape(-1, k, b).T)
-        # 1.0: the profile is flat along (1, ..., 1); 1e-12: and without end if W_k is singular
-        hessian = 1.0 - flat @ flat.mT
-        hessian.reshape(b, -1)[:, :: k + 1] += (np.maximum(traces, sizes < 1e-12 * n) + 1e-12).T
-        step = np.linalg.solve(hessian, gradient.T[..., None])[..., 0].T
-        length = 2.0 * np.abs(step).max(axis=0)
-        step = step * (np.log1p(length) / (length + np.finfo(float).tiny))
-        return volumes * np.exp(step), 0.5 * length
+    T = relative(matrices / volumes)
+    traces = diagonal(T).sum(axis=0)
+    gradient = traces - traces.sum(axis=0) * sizes / n
+    flat = np.ascontiguousarray(T.reshape(-1, k, b).T)
+    # 1.0: the profile is flat along (1, ..., 1); 1e-12: and without end if W_k is singular
+    hessian = 1.0 - flat @ flat.mT
+    hessian.reshape(b, -1)[:, :: k + 1] += (np.maximum(traces, sizes < 1e-12 * n) + 1e-12).T
+    step = np.linalg.solve(hessian, gradient.T[..., None])[..., 0].T
+    length = 2.0 * np.abs(step).max(axis=0)
+    step = step * (np.log1p(length) / (length + np.finfo(float).tiny))
+    return volumes * np.exp(step), 0.5 * length
 
 
 def one_volume_own_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
