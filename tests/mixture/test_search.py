@@ -5,27 +5,24 @@ from credpart import fit_mixture, select_mixture
 from credpart._checks import check_data
 from credpart._errors import DegeneracyWarning, DegenerateMixtureError
 from credpart.datasets import load, make_mixture3
-from credpart.mixture.covariance import STRUCTURES
-from credpart.mixture.em import EMResult, Status
-from credpart.mixture.gaussian import Gaussian, GaussianParams
-from credpart.mixture.models import MODELS
-from credpart.mixture.search import (
+from credpart.mixture.cells import (
     BATCH,
-    SHORT,
+    WARM,
     Candidate,
-    Exchange,
+    Race,
     batches,
     best,
-    distinct,
-    divide,
     find_flaws,
     improves,
-    related,
     run,
-    search,
     set_up,
     stack,
 )
+from credpart.mixture.covariance import STRUCTURES
+from credpart.mixture.em import EMResult, Status, Step
+from credpart.mixture.gaussian import Gaussian, GaussianParams
+from credpart.mixture.models import MODELS
+from credpart.mixture.search import SHORT, Exchange, distinct, divide, related, search
 from credpart.mixture.start import starting_partitions
 
 
@@ -161,6 +158,50 @@ def test_a_run_counts_by_where_it_ends(data, cell):
     assert fit.status == Status.OK
     again = fit_mixture(load(data).X, c, model, start=fit.posteriors(load(data).X))
     assert again.loglik == pytest.approx(fit.loglik, rel=1e-7)
+
+
+def test_who_is_too_far_behind_gives_up_but_not_the_first_start(cloud):
+    cells = [(2, "VVV")] * 4 + [(2, "EII")]
+    setting, made = candidates(cloud, cells, {2: np.arange(100) % 2})
+    made[2] = made[2]._replace(is_first=True)
+    race, rows = Race(setting, made), np.arange(5)
+    params = setting.family.m_step(
+        np.stack([one.statistics for one in made]), np.full(5, MODELS["VVV"].variant), None
+    )
+    loglik, gains = np.array([-100.0, -120.0, -200.0, -200.0, -300.0]), np.full(5, 1.0)
+    valid = np.ones(5, dtype=bool)
+    step = Step(params, loglik, np.zeros((5, 1)), valid)
+    for _ in range(WARM - 1):
+        assert not race(rows, step, gains).any()
+    assert race(rows, step, gains).tolist() == [False, False, False, True, False]
+    assert race(rows, step, 4.0 * gains).sum() == 0
+
+
+def test_nobody_gives_up_because_of_a_spike_or_of_what_is_no_mixture(cloud):
+    cells = [(2, "VVV")] * 3
+    setting, made = candidates(cloud, cells, {2: np.arange(100) % 2})
+    statistics = np.stack([one.statistics for one in made])
+    params = setting.family.m_step(statistics, np.full(3, MODELS["VVV"].variant), None)
+    params.flatness[0, 0], params.proportions[0] = 1e4, [0.04, 0.96]
+    step = Step(params, np.array([-1.0, -2.0, -900.0]), statistics, np.array([True, False, True]))
+    race = Race(setting, made)
+    for _ in range(WARM + 1):
+        assert not race(np.arange(3), step, np.ones(3)).any()
+
+
+def test_starts_that_give_up_cost_no_cell(cloud):
+    X, n = cloud, [3]
+    labels = starting_partitions(X, np.ones(100), n, 4)
+    cells = [(3, name) for name in STRUCTURES]
+    runs = []
+    for start in labels:
+        setting, made = candidates(X, cells, start)
+        runs += made
+    alone = best(run(setting, runs, tol=1e-5, max_iter=SHORT), 1e-5)
+    raced = run(setting, runs, is_race=True, tol=1e-5, max_iter=SHORT)
+    assert sum(new.n_iter < SHORT and new.status == Status.NOT_CONVERGED for new in raced) > 5
+    for cell, new in best(raced, 1e-5).items():
+        assert new.loglik == pytest.approx(alone[cell].loglik, abs=0.1)
 
 
 def test_unflawed_outcome_is_better_than_any_flawed_one(outcomes):

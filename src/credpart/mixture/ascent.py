@@ -266,12 +266,13 @@ def maximise(
     *,
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
+    **options: Any,
 ) -> EMResult:
     """EM from expected statistics; for families with coordinates, the rest by `ascend`."""
     has_chart = hasattr(family, "decode") and tol < FOOT
     first = FOOT if has_chart else tol
     given = family, features, weights
-    found = em(*given, statistics, variant, previous, tol=first, max_iter=max_iter)
+    found = em(*given, statistics, variant, previous, tol=first, max_iter=max_iter, **options)
     if not has_chart:
         return found
     return ascend(*given, found, variant, metric, tol=tol, max_iter=max_iter)

@@ -7,7 +7,7 @@ space, so the loop can accelerate every family and covariance structure in the s
 Shapes: b replicates, k components, n objects, p features, s statistics.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -292,6 +292,10 @@ class Runs(NamedTuple):
         return self._replace(points=points, is_plain=~quick)
 
 
+# Which replicates give up, by their places in the batch, what a step has come to, and its gains.
+GiveUp = Callable[[Rows, Step, Array], Mask]
+
+
 def _keep(good: Mask, new: Any, old: Any) -> Any:
     """The new values of replicates that are good, the old ones of the others."""
     return np.where(good.reshape(-1, *[1] * (new.ndim - 1)), new, old)
@@ -333,6 +337,7 @@ def em(
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
     memory: int = MEMORY,
+    give_up: GiveUp | None = None,
 ) -> EMResult:
     """Run EM from expected ``statistics`` (b, k, s) until every replicate has ended.
 
@@ -357,6 +362,8 @@ def em(
         ended = good & (gain < tol) & (runs.is_plain | runs.is_calm)
         broken = runs.is_plain & ~step.valid
         going = ~(ended | broken)
+        if give_up is not None:
+            going &= ~give_up(runs.rows, step, step.loglik - runs.loglik)
 
         last, runs = runs.points, runs.after(step, good, gain, tol)
         if memory:
@@ -366,9 +373,8 @@ def em(
         leave = ~going if iteration < max_iter else going | True
         if leave.any():
             gone, n_iter = runs.some(leave), np.full(leave.sum(), iteration)
-            status = np.where(
-                going, Status.NOT_CONVERGED, np.where(ended, Status.OK, Status.DEGENERATE)
-            )[leave]
+            status = np.where(broken, Status.DEGENERATE, Status.NOT_CONVERGED)
+            status = np.where(ended, Status.OK, status)[leave]
             found = gone.images.reshape(-1, *shape), gone.loglik, n_iter, status
             ends.append((gone.rows, EMResult(gone.params, *found)))
             if leave.all():

@@ -1,10 +1,9 @@
-"""The best fit of every cell: a model and a number of clusters, from many starts, in batches.
+"""The best fit of every cell, a model and a number of clusters, from many starts.
 
-Cells of different models and numbers of clusters run side by side: a mixture with fewer
-components is padded with absent ones.  After short runs from every start, cells exchange what
-they found: each tries where the structures nested in it, and those it is nested in, have got
-with as many clusters, and goes on from there if that is better.  So in the end no nested
-structure is better than its parent, unless the way up from it ends in a refused spike.
+After short runs from every start the best of each cell goes on, and cells exchange what they find:
+one that has come to an end tries where the structures nested in it, and those it is nested in, have
+ended with as many clusters, and goes on from there if that is better.  So in the end no nested
+structure is better than its parent, unless the ways up from it end in refused spikes.
 
 Families come one after the other, from the smaller to the larger: a larger one also starts from
 the clusters that those nested in it have found, and from their very answers.
@@ -17,142 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart._checks import Table
-from credpart.mixture.ascent import maximise
-from credpart.mixture.em import MCLUST_TOLERANCE, TIGHT, EMResult, Status, e_step, normalise, take
+from credpart.mixture.cells import Candidate, Cell, Outcome, Setting, best, improves, rank, run
+from credpart.mixture.em import MCLUST_TOLERANCE, TIGHT, Status, e_step, normalise
 from credpart.mixture.models import Model
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
-Cell = tuple[int, str]  # number of clusters, model
 
 SHORT = 20  # iterations after which only the best start of a cell goes on
-BATCH = 1 << 20  # values of the joint density in a batch of cells
-
-
-class Setting(NamedTuple):
-    """A family on the data, and its models that are fitted."""
-
-    family: Any
-    features: Array
-    weights: Array
-    models: Mapping[str, Model]
-
-
-def set_up(models: Mapping[str, Model], table: Table, weights: Array) -> list[Setting]:
-    """The families of the models, on the data."""
-    settings = []
-    for name in dict.fromkeys(row.family for row in models.values()):
-        rows = {model: row for model, row in models.items() if row.family == name}
-        structures = [row.structure for row in rows.values() if row.structure is not None]
-        family = next(iter(rows.values())).make(table, weights, structures)
-        settings.append(Setting(family, family.features(table.values), weights, rows))
-    return settings
-
-
-class Candidate(NamedTuple):
-    """Where a run of a cell starts."""
-
-    cell: Cell
-    statistics: Array  # (k, p)
-    params: Any = None  # that the statistics come from
-    is_first: bool = False  # from the first start
-    n_iter: int = 0  # iterations before
-
-
-class Outcome(NamedTuple):
-    """Where it has come to."""
-
-    cell: Cell
-    batch: EMResult
-    place: int  # in the batch
-    is_first: bool
-    n_iter: int
-    loglik: float
-    status: Status
-    flaw: str  # why the outcome is refused; empty if it is not
-
-    @property
-    def statistics(self) -> Array:
-        """Expected statistics (k, p), without absent components."""
-        result: Array = self.batch.statistics[self.place, : self.cell[0]]
-        return result
-
-    @property
-    def params(self) -> Any:
-        """Parameters of the mixture, without absent components."""
-        return take(self.batch.params, (self.place, slice(self.cell[0])))
-
-
-Run = Candidate | Outcome  # an outcome may go on
-
-
-def stack(arrays: Sequence[Array], k: int) -> Array:
-    """Arrays (k_i, ...) on top of each other, with absent components up to k."""
-    out = np.zeros((len(arrays), k, *arrays[0].shape[1:]))
-    for row, array in zip(out, arrays, strict=True):
-        row[: len(array)] = array
-    return out
-
-
-def batches(candidates: Sequence[Run], n: int) -> Iterator[list[Run]]:
-    """Batches of similar numbers of clusters whose size depends on the problem only."""
-    batch: list[Run] = []
-    for candidate in sorted(candidates, key=lambda candidate: candidate.cell[0]):
-        if batch and (len(batch) + 1) * candidate.cell[0] * n > BATCH:
-            yield batch
-            batch = []
-        batch.append(candidate)
-    if batch:
-        yield batch
-
-
-def run(setting: Setting, candidates: Sequence[Run], **limits: Any) -> list[Outcome]:
-    """EM from every candidate."""
-    family, features, weights, models = setting
-    outcomes, n = [], float(weights.sum())
-    for batch in batches(candidates, len(features)):
-        k = max(candidate.cell[0] for candidate in batch)
-        statistics = stack([candidate.statistics for candidate in batch], k)
-        variant = np.array([models[candidate.cell[1]].variant for candidate in batch])
-        previous = None
-        if batch[0].params is not None:
-            fields = zip(*(candidate.params for candidate in batch), strict=True)
-            previous = type(batch[0].params)(*(stack(field, k) for field in fields))
-        result = maximise(family, features, weights[None], statistics, variant, previous, **limits)
-        flaws = find_flaws(family, result, n)
-        numbers = (field.tolist() for field in (result.n_iter, result.loglik, result.status))
-        for i, (old, n_iter, loglik, status) in enumerate(zip(batch, *numbers, strict=True)):
-            end = old.n_iter + n_iter, loglik, Status(status), flaws.get(i, "")
-            outcomes.append(Outcome(old.cell, result, i, old.is_first, *end))
-    return outcomes
-
-
-def find_flaws(family: Any, result: EMResult, n: float) -> dict[int, str]:
-    """Why some mixtures of a batch are no answer."""
-    params = result.params
-    flaws = {}
-    for i, k in np.argwhere(family.is_spurious(params, n))[::-1]:  # the first component stays
-        size, variance = n * params.proportions[i, k], 1.0 / params.flatness[i, k]
-        what = f"{size:.1f} objects, relative variance {variance:.1g}"
-        flaws[int(i)] = f"a component is a spurious spike ({what})"
-    for i in np.flatnonzero(result.status == Status.DEGENERATE):
-        flaws[int(i)] = "a component became singular"
-    return flaws
-
-
-def best(outcomes: Iterable[Outcome], tol: float) -> dict[Cell, Outcome]:
-    """The likeliest outcome of each cell, of equals the first; flawed ones for want of others."""
-    found: dict[Cell, Outcome] = {}
-    for outcome in outcomes:
-        rival = found.get(outcome.cell)
-        if rival is None or improves(outcome, rival, tol):
-            found[outcome.cell] = outcome
-    return found
-
-
-def _rank(outcome: Outcome) -> tuple[bool, float]:
-    return not outcome.flaw, outcome.loglik
 
 
 class Given(NamedTuple):
@@ -221,11 +92,11 @@ def from_partitions(
 ) -> Iterator[Candidate]:
     """What starting partitions are to every model."""
     family, features, weights, models = setting
-    for rank, c, labels in distinct(starts):
+    for place, c, labels in distinct(starts):
         resp = np.where(labels == np.arange(c)[:, None], weights, 0.0)
         statistics = family.statistics(features, resp[None])[0]
         for model in models:
-            yield Candidate((c, model), statistics, None, rank == 0)
+            yield Candidate((c, model), statistics, None, place == 0)
 
 
 def search(
@@ -250,7 +121,9 @@ def search(
             progress("select", share / stages)
 
     candidates = [*from_partitions(setting, starts), *given.clusters]
-    short = run(setting, candidates, tol=loose, max_iter=min(SHORT, max_iter))
+    short = run(
+        setting, candidates, is_race=not is_charted, tol=loose, max_iter=min(SHORT, max_iter)
+    )
     leading = best(short, loose)
     # The first start goes to its end even where another one is ahead now.
     going = [new for new in short if new is leading[new.cell] or (new.is_first and not new.flaw)]
@@ -329,10 +202,10 @@ class Exchange:
         before, self.found = self.found, best([*self.found.values(), *ended], self.tol)
         for (c, model), new in self.found.items():
             if new is not before.get(new.cell) and not new.flaw:
+                answer = new.statistics, new.params
                 for other in self.models:
                     if related(self.models, model, other):
-                        offer = Candidate((c, other), new.statistics, new.params)
-                        self.untried[offer.cell].append(offer)
+                        self.untried[c, other].append(Candidate((c, other), *answer))
 
     def offers(self, idle: Iterable[Cell]) -> list[Candidate]:
         """Answers of others for cells to try."""
@@ -351,7 +224,7 @@ class Exchange:
         chosen = []
         for cell in idle:
             rivals = [new for new in self.tried[cell] if improves(new, self.found[cell], self.tol)]
-            rivals.sort(key=_rank)
+            rivals.sort(key=rank)
             chosen += rivals[-1:]
             self.tried[cell] = rivals[:-1]
         return chosen
@@ -367,22 +240,17 @@ def divide(runs: Iterable[Outcome], max_iter: int) -> tuple[list[Outcome], list[
 
 
 def distinct(starts: Sequence[Mapping[int, Labels]]) -> Iterator[tuple[int, int, Labels]]:
-    """Rank, number of clusters and labels of each partition; the same one comes once."""
+    """Place, number of clusters and labels of each partition; the same one comes once."""
     seen = set()
-    for rank, start in enumerate(starts):
+    for place, start in enumerate(starts):
         for c, labels in start.items():
             _, first, names = np.unique(labels, return_index=True, return_inverse=True)
             key = c, np.argsort(np.argsort(first))[names].tobytes()
             if key not in seen:
                 seen.add(key)
-                yield rank, c, labels
+                yield place, c, labels
 
 
 def related(models: Mapping[str, Model], one: str, other: str) -> bool:
     """One is nested in the other."""
     return one in models[other].nested or other in models[one].nested
-
-
-def improves(new: Outcome, old: Outcome, tol: float) -> bool:
-    """Better by more than what the stopping rule leaves open."""
-    return _rank(new) > (_rank(old)[0], old.loglik + 10.0 * tol * (1.0 + abs(old.loglik)))

@@ -20,6 +20,7 @@ from credpart._columns import as_numbers
 from credpart._errors import DegenerateMixtureError
 from credpart._progress import Progress
 from credpart._threads import one_blas_thread
+from credpart.mixture.cells import Cell, Outcome, Setting, set_up
 from credpart.mixture.describe import selection_html
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS
 from credpart.mixture.fit import (
@@ -31,7 +32,7 @@ from credpart.mixture.fit import (
 )
 from credpart.mixture.models import read, taking_part
 from credpart.mixture.screen import screen
-from credpart.mixture.search import Cell, Outcome, Setting, search_all, set_up
+from credpart.mixture.search import search_all
 from credpart.mixture.start import starting_partitions
 
 if TYPE_CHECKING:
