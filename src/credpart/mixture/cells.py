@@ -21,7 +21,7 @@ Cell = tuple[int, str]  # number of clusters, model
 
 BATCH = 1 << 20  # values of the joint density in a batch of cells
 WARM = 5  # iterations before a start may give up
-PATIENCE = 30.0  # iterations like the last that it may take to catch up
+PATIENCE = 60.0  # iterations like the last that it may take to catch up
 
 
 class Setting(NamedTuple):

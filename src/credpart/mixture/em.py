@@ -19,7 +19,7 @@ Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 MCLUST_TOLERANCE = 1e-5  # where mclust stops; below it, acceleration sets in
-TIGHT = 1e-6  # tolerances from which on it pays
+PAYS = 0.1  # share of the gain where it sets in that the tolerance must be below
 DEFAULT_TOLERANCE = 1e-9
 MAX_ITERATIONS = 2000
 MEMORY = 6  # differences that the acceleration remembers
@@ -255,7 +255,7 @@ class Runs(NamedTuple):
     loglik: Array
     is_plain: Mask  # the next step is not accelerated
     is_calm: Mask  # the last step raised the likelihood by next to nothing
-    is_slow: Mask  # mclust would have stopped
+    is_slow: Mask  # a step has gained little
 
     @classmethod
     def of(cls, statistics: Array) -> Self:
@@ -272,10 +272,10 @@ class Runs(NamedTuple):
         flags = (flag[rows] for flag in (self.is_plain, self.is_calm, self.is_slow))
         return type(self)(self.rows[rows], params, points, images, self.loglik[rows], *flags)
 
-    def after(self, step: Step, good: Mask, gain: Array, tol: float) -> Self:
+    def after(self, step: Step, good: Mask, gain: Array, tol: float, slow: float) -> Self:
         """Where they are after a step; those for whom it is no good stay where they were."""
         params, loglik, images, _ = step
-        is_calm, is_slow = gain < tol, self.is_slow | (good & (gain < MCLUST_TOLERANCE))
+        is_calm, is_slow = gain < tol, self.is_slow | (good & (gain < slow))
         if not good.all():
             if self.params is not None:
                 pairs = zip(params, self.params, strict=True)
@@ -337,19 +337,20 @@ def em(
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
     memory: int = MEMORY,
+    slow: float = MCLUST_TOLERANCE,
     give_up: GiveUp | None = None,
 ) -> EMResult:
     """Run EM from expected ``statistics`` (b, k, s) until every replicate has ended.
 
     A replicate has converged when an iteration raises its log-likelihood by less than
     ``tol (1 + |loglik|)``, the rule of mclust; twice running where steps are accelerated.
-    Steps are plain EM until mclust would stop, and if ``tol`` is tight accelerated from there.
-    An accelerated step that would lower the likelihood is taken back, so the likelihood never
-    falls if the family's M-step never lowers it.
+    Steps are plain EM until they gain less than ``slow (1 + |loglik|)``, where mclust would stop,
+    and from there accelerated if ``tol`` is far below.  An accelerated step that would lower the
+    likelihood is taken back, so the likelihood never falls if the family's M-step never lowers it.
     """
     b, *shape = statistics.shape
     weights = np.broadcast_to(weights, (b, features.shape[-2]))
-    memory = memory if tol < TIGHT else 0
+    memory = memory if tol < PAYS * slow else 0
     runs, ends = Runs.of(statistics), []
     faster = Acceleration(memory, b, runs.points.shape[1])
     for iteration in range(1, max_iter + 1):
@@ -365,7 +366,7 @@ def em(
         if give_up is not None:
             going &= ~give_up(runs.rows, step, step.loglik - runs.loglik)
 
-        last, runs = runs.points, runs.after(step, good, gain, tol)
+        last, runs = runs.points, runs.after(step, good, gain, tol, slow)
         if memory:
             faster.forget(runs.rows[~good])
             quick = going & good & runs.is_slow

@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credpart.mixture.cells import Candidate, Cell, Outcome, Setting, best, improves, rank, run
-from credpart.mixture.em import MCLUST_TOLERANCE, TIGHT, Status, e_step, normalise
+from credpart.mixture.em import MCLUST_TOLERANCE, PAYS, Status, e_step, normalise
 from credpart.mixture.models import Model
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 SHORT = 20  # iterations after which only the best start of a cell goes on
+CRAWL = 2e-4  # gains from which on steps are accelerated, of runs that are longer than a window
 
 
 class Given(NamedTuple):
@@ -113,7 +114,7 @@ def search(
     Where mclust would stop, cells have found their regions: only the best goes on from there.
     """
     is_charted = hasattr(setting.family, "decode")
-    stages = 2 if tol < TIGHT and not is_charted else 1
+    stages = 2 if tol < PAYS * MCLUST_TOLERANCE and not is_charted else 1
     loose = MCLUST_TOLERANCE if stages == 2 else tol
 
     def report(share: float) -> None:
@@ -158,7 +159,7 @@ def follow(
     Answers are exchanged once in a window of iterations; so many as a trial has tell whether one
     is better.
     """
-    n_cells, done = len({new.cell for new in going}), 0.0
+    n_cells, done, slow = len({new.cell for new in going}), 0.0, MCLUST_TOLERANCE
     while going:
         # What has not ended does not count yet: it may be on its way to a spike.
         ended, going = divide(going, max_iter)
@@ -173,7 +174,8 @@ def follow(
         oldest = max((new.n_iter for new in going), default=0)
         window = max(window, oldest // 2)  # few in all, however long the way of the oldest
         limit = min(window, max_iter - oldest)
-        going = run(setting, going, tol=exchange.tol, max_iter=limit)
+        going = run(setting, going, tol=exchange.tol, max_iter=limit, slow=slow)
+        slow = CRAWL
     return exchange.found
 
 
