@@ -239,7 +239,7 @@ def test_data_frames_keep_their_names():
 
 def test_weights_do_what_repeated_rows_do():
     counts = np.random.default_rng(0).integers(1, 3, size=len(SMALL))
-    options = {"model": ["EII", "VII"], "n_replicates": 60, "random_state": 0, "tol": 1e-12}
+    options = {"model": ["EII", "VII"], "n_replicates": 60, "random_state": 0, "tol": 1e-14}
     weighted = CalibratedClustering(3, **options).fit(SMALL, sample_weight=counts)
     repeated = CalibratedClustering(3, **options).fit(SMALL.repeat(counts, axis=0))
     first = np.cumsum(counts) - counts

@@ -265,6 +265,17 @@ def test_the_next_best_way_gets_its_turn_where_the_best_is_refused(outcomes):
     assert exchange.found[cell] is second
 
 
+def test_of_equal_answers_that_of_the_first_start_is_kept(outcomes):
+    other = outcomes[2, "VVV"]._replace(is_first=False)
+    first = other._replace(is_first=True, loglik=other.loglik - 1e-8)
+    exchange = Exchange(MODELS, 1e-9)
+    exchange.settle([other])
+    exchange.settle([first])
+    assert exchange.answers() == {other.cell: first}
+    exchange.settle([other._replace(loglik=other.loglik + 1.0)])
+    assert exchange.answers()[other.cell].loglik == other.loglik + 1.0
+
+
 def test_runs_end_by_converging_or_at_the_limit(outcomes):
     ok = outcomes[2, "VVV"]._replace(n_iter=7)
     crawling, broken = (ok._replace(status=s) for s in (Status.NOT_CONVERGED, Status.DEGENERATE))

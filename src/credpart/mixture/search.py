@@ -176,7 +176,7 @@ def follow(
         limit = min(window, max_iter - oldest)
         going = run(setting, going, tol=exchange.tol, max_iter=limit, slow=slow)
         slow = CRAWL
-    return exchange.found
+    return exchange.answers()
 
 
 class Exchange:
@@ -208,6 +208,15 @@ class Exchange:
                 for other in self.models:
                     if related(self.models, model, other):
                         self.untried[c, other].append(Candidate((c, other), *answer))
+
+    def answers(self) -> dict[Cell, Outcome]:
+        """What cells have found; of equals that of the first start, whatever ended earlier."""
+        firsts = {end.cell: end for end in self.ended if end.is_first and not end.flaw}
+        return self.found | {
+            cell: end
+            for cell, end in firsts.items()
+            if not improves(self.found[cell], end, self.tol)
+        }
 
     def offers(self, idle: Iterable[Cell]) -> list[Candidate]:
         """Answers of others for cells to try."""
