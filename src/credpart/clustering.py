@@ -303,8 +303,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         >>> model = CalibratedClustering(3, model="EEE", n_replicates=200, random_state=0)
         >>> print(model.fit(load_iris().X).summary())
         150 objects, 3 clusters: model EEE, 90 % intervals from 200 replicates
-        certain: 140 (93.3 %), in {1} 46, {2} 50, {3} 44
-        ambiguous: 10 (6.7 %), in {1,3} 10
+        certain: 140 (93.3 %), in {1} 50, {2} 46, {3} 44
+        ambiguous: 10 (6.7 %), in {2,3} 10
         GOOD. This fit passes every check: its intervals can be taken at their level.
         """
         check_is_fitted(self, "partition_")
