@@ -19,10 +19,10 @@ from credpart.mixture.cells import (
     stack,
 )
 from credpart.mixture.covariance import STRUCTURES
-from credpart.mixture.em import EMResult, Status, Step
+from credpart.mixture.em import EMResult, Status, Step, take
 from credpart.mixture.gaussian import Gaussian, GaussianParams
 from credpart.mixture.models import MODELS
-from credpart.mixture.search import SHORT, Exchange, distinct, divide, related, search
+from credpart.mixture.search import SHORT, Exchange, distinct, divide, is_spare, related, search
 from credpart.mixture.start import starting_partitions
 
 
@@ -160,21 +160,32 @@ def test_a_run_counts_by_where_it_ends(data, cell):
     assert again.loglik == pytest.approx(fit.loglik, rel=1e-7)
 
 
-def test_who_is_too_far_behind_gives_up_but_not_the_first_start(cloud):
-    cells = [(2, "VVV")] * 4 + [(2, "EII")]
+def test_who_is_too_far_behind_gives_up(cloud):
+    cells = [(2, "VVV")] * 3 + [(2, "EII")]
     setting, made = candidates(cloud, cells, {2: np.arange(100) % 2})
-    made[2] = made[2]._replace(is_first=True)
-    race, rows = Race(setting, made), np.arange(5)
+    race, rows = Race(setting, made), np.arange(4)
     params = setting.family.m_step(
-        np.stack([one.statistics for one in made]), np.full(5, MODELS["VVV"].variant), None
+        np.stack([one.statistics for one in made]), np.full(4, MODELS["VVV"].variant), None
     )
-    loglik, gains = np.array([-100.0, -120.0, -200.0, -200.0, -300.0]), np.full(5, 1.0)
-    valid = np.ones(5, dtype=bool)
-    step = Step(params, loglik, np.zeros((5, 1)), valid)
+    loglik, gains = np.array([-100.0, -120.0, -200.0, -300.0]), np.full(4, 1.0)
+    step = Step(params, loglik, np.zeros((4, 1)), np.ones(4, dtype=bool))
     for _ in range(WARM - 1):
         assert not race(rows, step, gains).any()
-    assert race(rows, step, gains).tolist() == [False, False, False, True, False]
-    assert race(rows, step, 4.0 * gains).sum() == 0
+    assert race(rows, step, gains).tolist() == [False, False, True, False]
+    assert not race(rows, step, 4.0 * gains).any()
+    # the best is remembered when it has left
+    rest = Step(take(params, rows[2:]), loglik[2:], np.zeros((2, 1)), step.valid[2:])
+    assert race(rows[2:], rest, gains[2:]).tolist() == [True, False]
+
+
+def test_the_first_start_goes_on_unless_it_gave_up(outcomes):
+    one = outcomes[2, "VVV"]._replace(n_iter=SHORT, status=Status.NOT_CONVERGED)
+    first = one._replace(is_first=True)
+    assert is_spare(first, SHORT)
+    assert is_spare(first._replace(n_iter=3, status=Status.OK), SHORT)
+    assert not is_spare(one, SHORT)
+    assert not is_spare(first._replace(n_iter=SHORT - 1), SHORT)
+    assert not is_spare(first._replace(flaw="a spike"), SHORT)
 
 
 def test_nobody_gives_up_because_of_a_spike_or_of_what_is_no_mixture(cloud):

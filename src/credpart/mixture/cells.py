@@ -22,6 +22,7 @@ Cell = tuple[int, str]  # number of clusters, model
 BATCH = 1 << 20  # values of the joint density in a batch of cells
 WARM = 5  # iterations before a start may give up
 PATIENCE = 60.0  # iterations like the last that it may take to catch up
+PATIENCE_OF_FIRST = 240.0  # since its order of the clusters is kept, if it is as good
 
 
 class Setting(NamedTuple):
@@ -133,17 +134,18 @@ class Race:
         self.family, self.n, self.n_steps = setting.family, float(setting.weights.sum()), 0
         cells = {cell: i for i, cell in enumerate(dict.fromkeys(new.cell for new in runs))}
         self.cells = np.array([cells[new.cell] for new in runs])
-        self.is_first = np.array([new.is_first for new in runs])
+        is_first = np.array([new.is_first for new in runs])
+        self.patience = np.where(is_first, PATIENCE_OF_FIRST, PATIENCE)
         self.best = np.full(len(cells), -np.inf)
 
     def __call__(self, rows: Rows, step: Step, gains: Array) -> Mask:
-        """Which rows give up: never the first start, nor because of a spike."""
+        """Which rows give up; never because of a spike."""
         self.n_steps += 1
         cells = self.cells[rows]
         spoilt = ~step.valid | self.family.is_spurious(step.params, self.n).any(axis=1)
         np.maximum.at(self.best, cells, np.where(spoilt, -np.inf, step.loglik))
-        is_late = self.best[cells] - step.loglik > PATIENCE * gains
-        result: Mask = is_late & ~self.is_first[rows] & (self.n_steps >= WARM)
+        is_late = self.best[cells] - step.loglik > self.patience[rows] * gains
+        result: Mask = is_late & (self.n_steps >= WARM)
         return result
 
 

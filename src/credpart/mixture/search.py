@@ -117,31 +117,39 @@ def search(
     stages = 2 if tol < PAYS * MCLUST_TOLERANCE and not is_charted else 1
     loose = MCLUST_TOLERANCE if stages == 2 else tol
 
-    def report(share: float) -> None:
-        if progress is not None:
-            progress("select", share / stages)
+    done = 0.0
 
-    candidates = [*from_partitions(setting, starts), *given.clusters]
-    short = run(
-        setting, candidates, is_race=not is_charted, tol=loose, max_iter=min(SHORT, max_iter)
-    )
+    def report(share: float) -> None:
+        nonlocal done
+        done = max(done, share / stages)  # a cell may set off again
+        if progress is not None:
+            progress("select", done)
+
+    candidates, limit = [*from_partitions(setting, starts), *given.clusters], min(SHORT, max_iter)
+    short = run(setting, candidates, is_race=not is_charted, tol=loose, max_iter=limit)
     leading = best(short, loose)
-    # The first start goes to its end even where another one is ahead now.
-    going = [new for new in short if new is leading[new.cell] or (new.is_first and not new.flaw)]
+    # The first start goes to its end even where another one is ahead now, unless it gave up.
+    going = [new for new in short if new is leading[new.cell] or is_spare(new, limit)]
     # Quasi-Newton steps learn from those before them: they are not interrupted.  Where they are
     # used, likelihoods have saddles and plateaus: what is better may be worse at first.
     window, trial = (max_iter, SHORT) if is_charted else (SHORT, 1)
-    exchange = Exchange(setting.models, loose, given.answers)
     limits = {"trial": trial, "max_iter": max_iter}
-    found = follow(setting, exchange, going, report, window=window, **limits)
+    exchange = Exchange(setting.models, loose, given.answers)
+    follow(setting, exchange, going, report, window=window, **limits)
+    found = exchange.answers()
     if stages == 1:
         return found
     others = [end for end in exchange.ended if end is not found[end.cell] and not end.flaw]
     exchange = Exchange(setting.models, tol, reserve=others)
     going = [new._replace(status=Status.NOT_CONVERGED) for new in found.values()]
-    return follow(
-        setting, exchange, going, lambda share: report(1.0 + share), window=max_iter, **limits
-    )
+    follow(setting, exchange, going, lambda share: report(1.0 + share), window=max_iter, **limits)
+    return exchange.answers()
+
+
+def is_spare(new: Outcome, limit: int) -> bool:
+    """The run of a first start that has not given up before the limit."""
+    gave_up = new.status == Status.NOT_CONVERGED and new.n_iter < limit
+    return new.is_first and not new.flaw and not gave_up
 
 
 def follow(
@@ -153,21 +161,20 @@ def follow(
     window: int,
     trial: int,
     max_iter: int,
-) -> dict[Cell, Outcome]:
+) -> None:
     """All runs to their ends, and cells on from there as long as others have better answers.
 
     Answers are exchanged once in a window of iterations; so many as a trial has tell whether one
     is better.
     """
-    n_cells, done, slow = len({new.cell for new in going}), 0.0, MCLUST_TOLERANCE
+    n_cells, slow = len({new.cell for new in going}), MCLUST_TOLERANCE
     while going:
         # What has not ended does not count yet: it may be on its way to a spike.
         ended, going = divide(going, max_iter)
         exchange.settle(ended)
         busy = {new.cell for new in going}
         idle = [cell for cell in exchange.found if cell not in busy]
-        done = max(done, (1 + len(idle)) / (1 + n_cells))  # a cell may set off again
-        report(done)
+        report((1 + len(idle)) / (1 + n_cells))
         trials = run(setting, exchange.offers(idle), tol=exchange.tol, max_iter=trial)
         exchange.weigh(new._replace(n_iter=0) for new in trials)
         going += exchange.ways(idle)
@@ -176,7 +183,6 @@ def follow(
         limit = min(window, max_iter - oldest)
         going = run(setting, going, tol=exchange.tol, max_iter=limit, slow=slow)
         slow = CRAWL
-    return exchange.answers()
 
 
 class Exchange:
