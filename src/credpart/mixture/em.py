@@ -137,10 +137,11 @@ def e_step(
     b, k = params[0].shape[:2]
     members = np.arange(b) if members is None else members
     precision = np.float32 if is_coarse else float
+    is_shared = weights.strides[0] == 0  # all replicates have the same weights
     loglik = np.zeros(b)
     statistics: Any = None
     for some, rows in blocks(b, k, features.shape[-2]):
-        weight = weights[members[some], rows]
+        weight = weights[:1, rows] if is_shared else weights[members[some], rows]
         part = features[rows] if features.ndim == 2 else features[members[some], rows]
         present = (params[0][some] > 0.0).any(axis=0).nonzero()[0][-1] + 1
         those = take(params, (some, slice(present)))  # absent components come last
