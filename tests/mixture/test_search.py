@@ -215,6 +215,24 @@ def test_starts_that_give_up_cost_no_cell(cloud):
         assert new.loglik == pytest.approx(alone[cell].loglik, abs=0.1)
 
 
+@pytest.mark.parametrize("seed", [7, 12])
+@pytest.mark.parametrize("limit", [10, 22, 40])
+def test_what_is_held_in_reserve_may_go_on_at_any_limit(seed, limit):
+    X = np.random.default_rng(seed).normal(size=(60, 2))
+    fits = select_mixture(X, [3, 4], max_iter=limit).fits
+    assert all(fit.n_iter <= limit for fit in fits.values())
+
+
+def test_where_the_leader_becomes_singular_a_start_that_gave_up_goes_on():
+    # a column that is nearly constant: others lead VEI for some steps, and end in a spike
+    rng = np.random.default_rng(38)
+    d, n, g = (int(rng.integers(*span)) for span in ((1, 6), (60, 130), (1, 4)))
+    labels = rng.integers(0, g, n)
+    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + 3 * rng.normal(size=(g, d))[labels]
+    X[:, -1] = np.where(rng.random(n) < 0.9, 0, X[:, -1])
+    assert not {(2, "VEI"), (2, "VEE"), (2, "VEV")} & set(select_mixture(X, [2]).missing)
+
+
 def test_unflawed_outcome_is_better_than_any_flawed_one(outcomes):
     good = outcomes[2, "VVV"]
     flawed = good._replace(flaw="a spike", loglik=good.loglik + 100.0)

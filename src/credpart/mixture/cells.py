@@ -139,7 +139,7 @@ class Race:
         self.best = np.full(len(cells), -np.inf)
 
     def __call__(self, rows: Rows, step: Step, gains: Array) -> Mask:
-        """Which rows give up; never because of a spike."""
+        """Which rows give up; not because of what is a spike by now."""
         self.n_steps += 1
         cells = self.cells[rows]
         spoilt = ~step.valid | self.family.is_spurious(step.params, self.n).any(axis=1)

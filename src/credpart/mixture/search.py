@@ -130,11 +130,13 @@ def search(
     leading = best(short, loose)
     # The first start goes to its end even where another one is ahead now, unless it gave up.
     going = [new for new in short if new is leading[new.cell] or is_spare(new, limit)]
+    chosen = set(map(id, going))
+    others = [new for new in short if id(new) not in chosen and not new.flaw]
     # Quasi-Newton steps learn from those before them: they are not interrupted.  Where they are
     # used, likelihoods have saddles and plateaus: what is better may be worse at first.
     window, trial = (max_iter, SHORT) if is_charted else (SHORT, 1)
     limits = {"trial": trial, "max_iter": max_iter}
-    exchange = Exchange(setting.models, loose, given.answers)
+    exchange = Exchange(setting.models, loose, given.answers, others)
     follow(setting, exchange, going, report, window=window, **limits)
     found = exchange.answers()
     if stages == 1:
@@ -193,7 +195,7 @@ class Exchange:
         models: Mapping[str, Model],
         tol: float,
         answers: Iterable[Candidate] = (),  # of others, for cells to try
-        reserve: Iterable[Outcome] = (),  # where cells may go on if what they have is refused
+        reserve: Iterable[Outcome] = (),  # where cells go on, anew, if what they have is refused
     ) -> None:
         self.models, self.tol = models, tol
         self.found: dict[Cell, Outcome] = {}
@@ -202,7 +204,7 @@ class Exchange:
         self.tried: dict[Cell, list[Outcome]] = defaultdict(list)
         for answer in answers:
             self.untried[answer.cell].append(answer)
-        self.weigh(reserve)
+        self.weigh(new._replace(n_iter=0) for new in reserve)
 
     def settle(self, ended: Sequence[Outcome]) -> None:
         """Take in where runs have ended; what is new is offered to related models."""
