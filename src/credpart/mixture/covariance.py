@@ -102,7 +102,7 @@ ORDER = (
 PLACES = np.array([ORDER.index(name) for name in NAMES])
 
 
-class Run(NamedTuple):
+class Stretch(NamedTuple):
     """Structures side by side that have something in common."""
 
     kind: Any
@@ -117,8 +117,8 @@ class Run(NamedTuple):
 
 
 _ROWS = [TABLE[name] for name in ORDER]
-AXES = Run.of([row.axes for row in _ROWS])
-RULES = Run.of([(row.rule, row.axes is any_axes) for row in _ROWS])
+AXES = Stretch.of([row.axes for row in _ROWS])
+RULES = Stretch.of([(row.rule, row.axes is any_axes) for row in _ROWS])
 HAS_ONE_VOLUME = np.array([row.rule in (EE, EV) for row in _ROWS])
 ROTATES = np.array([structure.rotates for structure in TABLE.values()])
 
@@ -158,7 +158,7 @@ def _update(scatter: Array, sizes: Array, places: Rows, start: Start) -> Array:
     """The same for ascending places, with the axes of arrays reversed."""
     ends = [0, *np.cumsum(np.bincount(places, minlength=len(ORDER))).tolist()]
 
-    def spans(runs: Sequence[Run]) -> Iterator[tuple[Any, slice]]:
+    def spans(runs: Sequence[Stretch]) -> Iterator[tuple[Any, slice]]:
         for kind, first, stop in runs:
             if ends[first] < ends[stop]:
                 yield kind, slice(ends[first], ends[stop])

@@ -302,6 +302,13 @@ def _keep(good: Mask, new: Any, old: Any) -> Any:
     return np.where(good.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
 
+def _end(gone: Runs, shape: Sequence[int], n_iter: int, status: Rows) -> tuple[Rows, EMResult]:
+    """Replicates that leave, and the results of these."""
+    statistics = gone.images.reshape(-1, *shape)
+    n_iters = np.full(len(status), n_iter)
+    return gone.rows, EMResult(gone.params, statistics, gone.loglik, n_iters, status)
+
+
 def _gather(ends: Sequence[tuple[Rows, EMResult]]) -> EMResult:
     """The results of replicates that ended at different times, in their order."""
     back = np.argsort(np.concatenate([rows for rows, _ in ends]))
@@ -374,11 +381,9 @@ def em(
             runs = runs.accelerated(faster, last, quick) if quick.any() else runs
         leave = ~going if iteration < max_iter else going | True
         if leave.any():
-            gone, n_iter = runs.some(leave), np.full(leave.sum(), iteration)
             status = np.where(broken, Status.DEGENERATE, Status.NOT_CONVERGED)
             status = np.where(ended, Status.OK, status)[leave]
-            found = gone.images.reshape(-1, *shape), gone.loglik, n_iter, status
-            ends.append((gone.rows, EMResult(gone.params, *found)))
+            ends.append(_end(runs.some(leave), shape, iteration, status))
             if leave.all():
                 break
             runs = runs.some(going)

@@ -64,7 +64,7 @@ class MixtureFit:
     n_objects : float
         Sum of the weights of the objects.
     n_iter : int
-        Iterations of EM.
+        Iterations of the run of EM that led to this fit.
     status : Status
         How the fit ended: ok, regularised or not converged.
     remarks : tuple of str
@@ -282,7 +282,7 @@ def fit_mixture(
         EM ends when the log-likelihood rises by less than ``tol (1 + |loglik|)``.  mclust uses
         1e-5; the default is tight because under-converged fits have too short intervals.
     max_iter : int
-        Limit on the iterations of EM.
+        Limit on the iterations of a run of EM.
     regularization : {"fallback", "none", "pooled"}
         "none" is maximum likelihood, and an error if it does not exist.  "pooled" adds to every
         component one pseudo-observation with the pooled within-cluster covariance.  "fallback"
