@@ -58,6 +58,11 @@ class Charted(Family, Protocol):
         """Inverse of the information that one object, all known, gives of each coordinate."""
 
 
+def is_charted(family: Any) -> bool:
+    """The family has coordinates."""
+    return hasattr(family, "decode")
+
+
 class Metric(NamedTuple):
     """Information of mixtures, inverted, in units of the complete data's: (m, p, p)."""
 
@@ -269,7 +274,7 @@ def maximise(
     **options: Any,
 ) -> EMResult:
     """EM from expected statistics; for families with coordinates, the rest by `ascend`."""
-    has_chart = hasattr(family, "decode") and tol < FOOT
+    has_chart = is_charted(family) and tol < FOOT
     first = FOOT if has_chart else tol
     given = family, features, weights
     found = em(*given, statistics, variant, previous, tol=first, max_iter=max_iter, **options)

@@ -95,10 +95,7 @@ class Frame:
 
     def scatter(self, products: Array) -> Array:
         """Symmetric matrices (..., d, d) out of their entries in ``pairs``."""
-        i, j = self.pairs
-        result = np.zeros((*products.shape[:-1], self.d, self.d))
-        result[..., i, j] = result[..., j, i] = products
-        return result
+        return np.ascontiguousarray(self.matrices(products.T).T)
 
     def matrices(self, products: Array) -> Array:
         """The same with the stack last: (d, d, ...) out of (p, ...)."""

@@ -18,25 +18,30 @@ def factor(matrices: Array) -> tuple[Array, Array]:
     Gauss's elimination of the matrices beside the identity.
     """
     d, *stack = matrices.shape[1:]
-    both, pivots = np.zeros((d, 2 * d, *stack)), np.empty((d, *stack))
+    both, leading = np.zeros((d, 2 * d, *stack)), np.empty((d, *stack))
     both[:, :d] = matrices
     for j in range(d):
         both[j, d + j] = 1.0
         row = both[j, j : d + j + 1]  # it is zero elsewhere
-        pivots[j] = row[0]
+        leading[j] = row[0]
         row /= np.sqrt(row[0])
         both[j + 1 :, j + 1 : d + j + 1] -= row[1 : d - j, None] * row[1:]
-    return both[:, d:], np.log(pivots).sum(axis=0)
+    return both[:, d:], np.log(leading).sum(axis=0)
+
+
+def pivots(matrices: Array) -> Array:
+    """Pivots (d, ...) of Gauss's elimination of matrices (d, d, ...): |A| is their product."""
+    rest, found = matrices, [matrices[0, 0]]
+    for _ in range(1, len(matrices)):
+        row = rest[0, 1:]
+        rest = rest[1:, 1:] - row[:, None] * (row / rest[0, 0])
+        found.append(rest[0, 0])
+    return np.array(found)
 
 
 def log_determinant(matrices: Array) -> Array:
     """``log|A|`` (k, b) of matrices, whole or diagonal; NaN where not positive definite."""
-    if matrices.ndim == 4:
-        matrices = matrices.copy()
-        for j in range(len(matrices) - 1):
-            row = matrices[j, j:]
-            matrices[j + 1 :, j + 1 :] -= row[1:, None] * (row[1:] / row[0])
-    result: Array = np.log(diagonal(matrices)).sum(axis=0)
+    result: Array = np.log(matrices if matrices.ndim == 3 else pivots(matrices)).sum(axis=0)
     return result
 
 

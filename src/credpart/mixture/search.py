@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from credpart.mixture.ascent import is_charted
 from credpart.mixture.cells import Candidate, Cell, Outcome, Setting, best, improves, rank, run
 from credpart.mixture.em import MCLUST_TOLERANCE, PAYS, Status, e_step, normalise
 from credpart.mixture.models import Model
@@ -113,8 +114,8 @@ def search(
 
     Where mclust would stop, cells have found their regions: only the best goes on from there.
     """
-    is_charted = hasattr(setting.family, "decode")
-    stages = 2 if tol < PAYS * MCLUST_TOLERANCE and not is_charted else 1
+    has_chart = is_charted(setting.family)
+    stages = 2 if tol < PAYS * MCLUST_TOLERANCE and not has_chart else 1
     loose = MCLUST_TOLERANCE if stages == 2 else tol
 
     done = 0.0
@@ -126,7 +127,7 @@ def search(
             progress("select", done)
 
     candidates, limit = [*from_partitions(setting, starts), *given.clusters], min(SHORT, max_iter)
-    short = run(setting, candidates, is_race=not is_charted, tol=loose, max_iter=limit)
+    short = run(setting, candidates, is_race=not has_chart, tol=loose, max_iter=limit)
     leading = best(short, loose)
     # The first start goes to its end even where another one is ahead now, unless it gave up.
     going = [new for new in short if new is leading[new.cell] or is_spare(new, limit)]
@@ -134,7 +135,7 @@ def search(
     others = [new for new in short if id(new) not in chosen and not new.flaw]
     # Quasi-Newton steps learn from those before them: they are not interrupted.  Where they are
     # used, likelihoods have saddles and plateaus: what is better may be worse at first.
-    window, trial = (max_iter, SHORT) if is_charted else (SHORT, 1)
+    window, trial = (max_iter, SHORT) if has_chart else (SHORT, 1)
     limits = {"trial": trial, "max_iter": max_iter}
     exchange = Exchange(setting.models, loose, given.answers, others)
     follow(setting, exchange, going, report, window=window, **limits)

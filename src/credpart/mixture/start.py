@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
+from credpart.mixture.matrices import pivots
+
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Cost = Callable[[Array, Array], Array]  # sizes (...), scatter (d, d, ...) -> (...)
@@ -78,22 +80,8 @@ def ellipsoidal_cost(sizes: Array, scatter: Array, unit: float) -> Array:
 
     The trace and the determinant have different units: the data have to be on `balance`'s scale.
     """
-    volume = np.fmax(determinant(scatter / sizes), 0.0)  # 0 for NaN too
+    volume = np.fmax(pivots(scatter / sizes).prod(axis=0), 0.0)  # 0 for NaN too
     result: Array = sizes * np.log(volume + (scatter.trace() + unit) / sizes)
-    return result
-
-
-def determinant(matrices: Array) -> Array:
-    """Determinants of positive semidefinite matrices (d, d, ...); NaN where a pivot is 0.
-
-    Each step of Gauss's elimination is one pass over all matrices: for many small ones several
-    times faster than LAPACK matrix by matrix.
-    """
-    rest: Array = matrices
-    result: Array = rest[0, 0]
-    for _ in range(1, len(matrices)):
-        rest = rest[1:, 1:] - rest[1:, :1] * (rest[0, 1:] / rest[0, 0])
-        result = result * rest[0, 0]
     return result
 
 

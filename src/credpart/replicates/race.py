@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from credpart._checks import Array
 from credpart._threads import one_blas_thread
-from credpart.mixture.ascent import Metric, maximise, observed_metric
+from credpart.mixture.ascent import Metric, is_charted, maximise, observed_metric
 from credpart.mixture.em import EMResult, Status, e_step, log_certainty, take
 from credpart.mixture.fit import CRITERIA, MixtureFit
 from credpart.replicates.draws import RESAMPLING, Data, Objects
@@ -85,7 +85,7 @@ class Team(NamedTuple):
 
     def metric(self, objects: Objects, which: Rows) -> Metric | None:
         """What each fit's information says of the way up, for families that have coordinates."""
-        if not hasattr(self.family, "decode"):
+        if not is_charted(self.family):
             return None
         data = self.family.features(objects.X), objects.weights[None]
         inverse = [
