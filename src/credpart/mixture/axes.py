@@ -29,7 +29,7 @@ Axes = Callable[[Array, Array, Mask, Array | None], tuple[Array, Array | None]]
 
 ABSENT = 1e-290  # size of a component without observations: finite everywhere, felt nowhere
 SWEEPS = 2  # of rotations, before starts are compared and what has converged is left out
-ROUNDS = 12  # of sweeps, at the most: EM goes on
+ROUNDS = 500  # of sweeps, at the most
 ROUNDING = 1e-12  # of the cost
 
 
