@@ -175,12 +175,10 @@ def follow(
         # What has not ended does not count yet: it may be on its way to a spike.
         ended, going = divide(going, max_iter)
         exchange.settle(ended)
-        busy = {new.cell for new in going}
-        idle = [cell for cell in exchange.found if cell not in busy]
-        report((1 + len(idle)) / (1 + n_cells))
-        trials = run(setting, exchange.offers(idle), tol=exchange.tol, max_iter=trial)
+        report((1 + len(exchange.found)) / (1 + n_cells))
+        trials = run(setting, exchange.offers(), tol=exchange.tol, max_iter=trial)
         exchange.weigh(new._replace(n_iter=0) for new in trials)
-        going += exchange.ways(idle)
+        going += exchange.ways(going)
         oldest = max((new.n_iter for new in going), default=0)
         window = max(window, oldest // 2)  # few in all, however long the way of the oldest
         limit = min(window, max_iter - oldest)
@@ -227,26 +225,27 @@ class Exchange:
             if not improves(self.found[cell], end, self.tol)
         }
 
-    def offers(self, idle: Iterable[Cell]) -> list[Candidate]:
-        """Answers of others for cells to try."""
-        return [candidate for cell in idle for candidate in self.untried.pop(cell, ())]
+    def offers(self) -> list[Candidate]:
+        """Answers of others for cells to try that have found one."""
+        return [candidate for cell in self.found for candidate in self.untried.pop(cell, ())]
 
     def weigh(self, outcomes: Iterable[Outcome]) -> None:
         """Take in where cells may go on from."""
         for outcome in outcomes:
             self.tried[outcome.cell].append(outcome)
 
-    def ways(self, idle: Iterable[Cell]) -> list[Outcome]:
-        """Where each cell goes on from: the best it has tried, if better than what it has found.
+    def ways(self, going: Iterable[Outcome]) -> list[Outcome]:
+        """Where cells go on from: the best they have tried, if it is ahead of all they have.
 
         Where that ends in a refused fit, the next best gets its turn.
         """
-        chosen = []
-        for cell in idle:
-            rivals = [new for new in self.tried[cell] if improves(new, self.found[cell], self.tol)]
+        chosen, ahead = [], best([*self.found.values(), *going], self.tol)
+        for cell, found in self.found.items():
+            rivals = [new for new in self.tried[cell] if improves(new, found, self.tol)]
             rivals.sort(key=rank)
-            chosen += rivals[-1:]
-            self.tried[cell] = rivals[:-1]
+            if rivals and improves(rivals[-1], ahead[cell], self.tol):
+                chosen.append(rivals.pop())
+            self.tried[cell] = rivals
         return chosen
 
 
