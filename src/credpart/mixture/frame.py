@@ -129,8 +129,10 @@ def apply(coefficients: Array, features: Array) -> Array:
     """Products of coefficients (b, k, p) with features (n, p) or (b, n, p): shape (b, k, n)."""
     if features.ndim == 3:  # every replicate has data of its own
         return coefficients @ features.mT
+    # in memory the components come first: then operations over them are long
     b, k, p = coefficients.shape
-    return (coefficients.reshape(-1, p) @ features.T).reshape(b, k, -1)
+    rows = coefficients.transpose(1, 0, 2).reshape(-1, p)
+    return (rows @ features.T).reshape(k, b, -1).transpose(1, 0, 2)
 
 
 def collect(resp: Array, features: Array) -> Array:
@@ -138,7 +140,8 @@ def collect(resp: Array, features: Array) -> Array:
     if features.ndim == 3:
         return resp @ features
     b, k, n = resp.shape
-    return (resp.reshape(-1, n) @ features).reshape(b, k, -1)
+    rows = resp.transpose(1, 0, 2).reshape(-1, n)
+    return (rows @ features).reshape(k, b, -1).transpose(1, 0, 2)
 
 
 def outer(a: Array, b: Array) -> Array:
