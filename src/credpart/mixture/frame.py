@@ -181,11 +181,11 @@ def by_chance(flatness: Array, proportions: Array, n: float, d: int) -> NDArray[
     size N, and N points in d dimensions lie that close to a hyperplane with a probability of the
     order of ``v^((N - d) / 2)``; so one such subset is expected.  Both are free of scale.
     """
-    # 0 is an absent component, inf one without any width
-    logs = -np.log(np.clip(flatness, ABSENT, 1.0 / ABSENT))
-    result = np.asarray(logs < np.log(FLAT))
+    result = np.asarray(flatness > 1.0 / FLAT)
     if result.any():
         sizes = np.minimum(n * proportions, n)
         subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
+        # 0 is an absent component, inf one without any width
+        logs = -np.log(np.clip(flatness, ABSENT, 1.0 / ABSENT))
         result &= subsets + 0.5 * np.maximum(sizes - d, 0.0) * logs > 0.0
     return result

@@ -124,7 +124,7 @@ class Gaussian:
             covariances = self.frame.update(*pooled, variant, start).T
         proportions = shares(np.ascontiguousarray(sizes.T))
         natural = self._natural(proportions, means, covariances)
-        flatness = self._flatness(proportions, natural, self._scales(sums, products))
+        flatness = self._flatness(proportions, natural, *self._scales(sums, products))
         means, covariances = np.ascontiguousarray(means.T), np.ascontiguousarray(covariances.T)
         return GaussianParams(proportions, means, covariances, natural, flatness)
 
@@ -167,14 +167,14 @@ class Gaussian:
         np.copyto(products.T, ABSENT * (i == j), where=absent.T[..., None])
         return sizes, means, products
 
-    def _scales(self, sums: Array, products: Array) -> Array:
-        """Entries (2, p, b) of the pooled and of the total covariance."""
+    def _scales(self, sums: Array, products: Array) -> tuple[Array, Array]:
+        """Entries (p, b) of the pooled and of the total covariance."""
         d = self.frame.d
         i, j = self.frame.pairs
         whole = sums.sum(axis=1)
         moments = whole / whole[0]
         means = moments[1 : 1 + d]
-        return np.stack([products.sum(axis=1) / whole[0], moments[1 + d :] - means[i] * means[j]])
+        return products.sum(axis=1) / whole[0], moments[1 + d :] - means[i] * means[j]
 
     def _natural(self, proportions: Array, means: Array, covariances: Array) -> Array:
         """Natural parameters (b, k, p)."""
@@ -191,13 +191,15 @@ class Gaussian:
         natural[1 + d :] *= np.where(i == j, -0.5, -1.0)[:, None, None]
         return np.ascontiguousarray(natural.T)
 
-    def _flatness(self, proportions: Array, natural: Array, scales: Array) -> Array:
+    def _flatness(self, proportions: Array, natural: Array, pooled: Array, total: Array) -> Array:
         """Flatness (b, k): infinite where no component is wider than rounding."""
         d = self.frame.d
-        traces = natural[..., 1 + d :] @ (scales.T * (-2.0 / d))
-        present = proportions > 0.0
-        flatness = np.where(present, traces[..., 0], 0.0)
-        found = ((traces[..., 1] < LOST) & present).any(axis=1)
+        present, forms = proportions > 0.0, natural[..., 1 + d :]
+        within, overall = (
+            np.einsum("bkp,pb->bk", forms, scale * (-2.0 / d)) for scale in (pooled, total)
+        )
+        flatness = np.where(present, within, 0.0)
+        found = ((overall < LOST) & present).any(axis=1)
         if not found.all():
             flatness[~found] = np.inf
         return flatness
