@@ -138,13 +138,14 @@ def e_step(
     members = np.arange(b) if members is None else members
     precision = np.float32 if is_coarse else float
     is_shared = weights.strides[0] == 0  # all replicates have the same weights
+    last = ((params[0] > 0.0) * np.arange(k)).max(axis=1)  # absent components come last
     loglik = np.zeros(b)
     statistics: Any = None
     for some, rows in blocks(b, k, features.shape[-2]):
         weight = weights[:1, rows] if is_shared else weights[members[some], rows]
         part = features[rows] if features.ndim == 2 else features[members[some], rows]
-        present = (params[0][some] > 0.0).any(axis=0).nonzero()[0][-1] + 1
-        those = take(params, (some, slice(present)))  # absent components come last
+        present = last[some].max() + 1
+        those = take(params, (some, slice(present)))
         joint = family.log_joint(part, those)
         top = joint.max(axis=1, keepdims=True)
         joint -= top
@@ -168,8 +169,7 @@ def _expect(
     family: Family, features: Array, weights: Array, params: Any, members: Rows, is_near: Any
 ) -> tuple[Array, Array]:
     """`e_step`, coarse for replicates that are not near their end: where it saves time."""
-    b, k = params[0].shape[:2]
-    if is_near.all() or b * k * features.shape[-2] < BLOCK:
+    if is_near.all() or params[0].size * features.shape[-2] < BLOCK:
         return e_step(family, features, weights, params, members)
     if not is_near.any():
         return e_step(family, features, weights, params, members, is_coarse=True)
@@ -267,9 +267,11 @@ class Runs(NamedTuple):
 
     def some(self, chosen: Mask) -> Self:
         """Some of them."""
-        rows = np.flatnonzero(chosen)  # faster than a mask, for so many fields
-        params, images = take(self.params, rows), self.images[rows]
-        points = images if self.points is self.images else self.points[rows]
+        # positions, and `take`, are faster than masks and brackets: for so many fields it counts
+        rows = np.flatnonzero(chosen)
+        params = type(self.params)(*(field.take(rows, axis=0) for field in self.params))
+        images = self.images.take(rows, axis=0)
+        points = images if self.points is self.images else self.points.take(rows, axis=0)
         flags = (flag[rows] for flag in (self.is_plain, self.is_calm, self.is_slow))
         return type(self)(self.rows[rows], params, points, images, self.loglik[rows], *flags)
 
