@@ -110,16 +110,22 @@ def test_cells_side_by_side_are_cells_alone(cloud):
         assert alone.params.means.shape == same.params.means.shape == (candidate.cell[0], 2)
 
 
-def test_batches_depend_on_the_problem_only():
-    made = [Candidate((c, "VVV"), np.zeros((c, 6))) for c in (3, 1, 2) for _ in range(50)]
-    n = BATCH // 20
+def test_batches_depend_on_the_problem_only_and_part_no_cell():
+    cells = [(c, name) for c in (3, 1, 2) for name in STRUCTURES]
+    made = [Candidate((c, name), np.zeros((c, 6))) for _ in range(4) for c, name in cells]
+    n = BATCH // 40
     parts = list(batches(made, n))
-    assert sum(map(len, parts)) == 150
-    for part in parts:
-        assert len(part) == 1 or sum(candidate.cell[0] for candidate in part) * n <= BATCH
-    assert [candidate.cell[0] for part in parts for candidate in part] == sorted(
-        candidate.cell[0] for candidate in made
-    )
+    assert sum(map(len, parts)) == len(made)
+    places = {cell: set() for cell in cells}
+    for i, part in enumerate(parts):
+        assert len(part) * max(candidate.cell[0] for candidate in part) * n <= BATCH
+        for candidate in part:
+            places[candidate.cell].add(i)
+    assert all(len(found) == 1 for found in places.values())
+    numbers = [candidate.cell[0] for part in parts for candidate in part]
+    assert numbers == sorted(numbers)
+    (whole,) = batches(made[:: len(cells)], BATCH)  # one cell is never parted, however large
+    assert len(whole) == 4
 
 
 def test_stack_pads_with_zeros():

@@ -4,6 +4,7 @@ A mixture with fewer components is padded with absent ones.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,13 +92,17 @@ def stack(arrays: Sequence[Array], k: int) -> Array:
 
 
 def batches(candidates: Sequence[Run], n: int) -> Iterator[list[Run]]:
-    """Batches of similar numbers of clusters whose size depends on the problem only."""
+    """Batches of similar numbers of clusters whose size depends on the problem only.
+
+    Those of a cell stay together: they race.
+    """
     batch: list[Run] = []
-    for candidate in sorted(candidates, key=lambda candidate: candidate.cell[0]):
-        if batch and (len(batch) + 1) * candidate.cell[0] * n > BATCH:
+    for cell, runs in groupby(sorted(candidates, key=lambda run: run.cell), lambda run: run.cell):
+        same = list(runs)
+        if batch and (len(batch) + len(same)) * cell[0] * n > BATCH:
             yield batch
             batch = []
-        batch.append(candidate)
+        batch += same
     if batch:
         yield batch
 
