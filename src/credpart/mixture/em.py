@@ -24,6 +24,7 @@ DEFAULT_TOLERANCE = 1e-9
 MAX_ITERATIONS = 2000
 MEMORY = 6  # differences that the acceleration remembers
 BLOCK = 1 << 16  # values of the joint density worked on at a time: they stay in the cache
+FEW = 1 << 13  # values from which on single precision pays, if no step is accelerated
 ROWS = 256  # rows in a block, at least
 UNDERFLOW = -705.0  # exponents below take several times as long, for results that do not count
 
@@ -166,10 +167,17 @@ def e_step(
 
 
 def _expect(
-    family: Family, features: Array, weights: Array, params: Any, members: Rows, is_near: Any
+    family: Family,
+    features: Array,
+    weights: Array,
+    params: Any,
+    members: Rows,
+    is_near: Any,
+    least: int,
 ) -> tuple[Array, Array]:
-    """`e_step`, coarse for replicates that are not near their end: where it saves time."""
-    if is_near.all() or params[0].size * features.shape[-2] < BLOCK:
+    """`e_step`, coarse for replicates that are not near their end: if there are enough values."""
+    size = params[0].size * features.shape[-2]
+    if is_near.all() or size < (BLOCK if is_near.any() else least):
         return e_step(family, features, weights, params, members)
     if not is_near.any():
         return e_step(family, features, weights, params, members, is_coarse=True)
@@ -327,10 +335,11 @@ def _step(
     variant: Rows,
     start: Any,
     runs: Runs,
+    least: int,
 ) -> Step:
     """An M-step and an E-step of replicates whose statistics have that shape."""
     params = family.m_step(runs.points.reshape(-1, *shape), variant, start)
-    value, image = _expect(family, features, weights, params, runs.rows, runs.is_slow)
+    value, image = _expect(family, features, weights, params, runs.rows, runs.is_slow, least)
     value = value + family.log_prior(params)
     valid = np.isfinite(value) & ~family.is_degenerate(params)
     return Step(params, value, image.reshape(len(value), -1), valid)
@@ -361,13 +370,14 @@ def em(
     b, *shape = statistics.shape
     weights = np.broadcast_to(weights, (b, features.shape[-2]))
     memory = memory if tol < PAYS * slow else 0
+    least = BLOCK if memory else FEW  # extrapolations would carry roundings on
     runs, ends = Runs.of(statistics), []
     faster = Acceleration(memory, b, runs.points.shape[1])
     for iteration in range(1, max_iter + 1):
         start = previous if iteration == 1 else runs.params
         # a singular or extrapolated point may be no mixture at all: what comes out tells
         with np.errstate(all="ignore"):
-            step = _step(family, features, weights, shape, variant[runs.rows], start, runs)
+            step = _step(family, features, weights, shape, variant[runs.rows], start, runs, least)
             gain = (step.loglik - runs.loglik) / (1.0 + np.abs(step.loglik))
         good = step.valid & (runs.is_plain | (step.loglik >= runs.loglik))
         ended = good & (gain < tol) & (runs.is_plain | runs.is_calm)
