@@ -119,6 +119,36 @@ def test_large_batches_end_where_small_ones_do():
         np.testing.assert_allclose(together.loglik[code], apart.loglik[0], rtol=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("n", "options", "wanted"),
+    [
+        (150, {"tol": 1e-5}, False),  # too few values
+        (400, {"tol": 1e-5}, True),
+        (400, {"tol": 1e-9}, False),  # too few if steps are accelerated
+        (400, {"tol": 1e-5, "is_exact": True}, False),
+        (1800, {"tol": 1e-9}, True),
+        (1800, {"tol": 1e-9, "is_exact": True}, False),
+    ],
+)
+def test_steps_are_coarse_where_it_saves_time_and_does_no_harm(monkeypatch, n, options, wanted):
+    coarse = []
+
+    def record(*given, is_coarse=False):
+        coarse.append(is_coarse)
+        return e_step(*given, is_coarse=is_coarse)
+
+    monkeypatch.setattr(em_module, "e_step", record)
+    em(*start_all(*overlapping(n), 3), **options)
+    assert any(coarse) == wanted
+    assert wanted or len(coarse) > 5
+
+
+def test_a_replicate_without_any_component_is_degenerate():
+    X, labels = overlapping(40)
+    family, features, weights, statistics = problem(X, labels, 3)
+    assert em(family, features, weights, 0.0 * statistics, ALL[-1:]).status == Status.DEGENERATE
+
+
 def test_log_certainty_is_the_literal_sum_over_objects():
     X, labels = overlapping(40)
     family, features, _, statistics, variant = start_all(X, labels, 3)

@@ -22,7 +22,16 @@ from credpart.mixture.covariance import STRUCTURES
 from credpart.mixture.em import EMResult, Status, Step, take
 from credpart.mixture.gaussian import Gaussian, GaussianParams
 from credpart.mixture.models import MODELS
-from credpart.mixture.search import SHORT, Exchange, distinct, divide, is_spare, related, search
+from credpart.mixture.search import (
+    SHORT,
+    Exchange,
+    distinct,
+    divide,
+    follow,
+    is_spare,
+    related,
+    search,
+)
 from credpart.mixture.start import starting_partitions
 
 
@@ -122,6 +131,7 @@ def test_batches_depend_on_the_problem_only_and_part_no_cell():
         for candidate in part:
             places[candidate.cell].add(i)
     assert all(len(found) == 1 for found in places.values())
+    assert len(parts) < len(cells)
     numbers = [candidate.cell[0] for part in parts for candidate in part]
     assert numbers == sorted(numbers)
     (whole,) = batches(made[:: len(cells)], BATCH)  # one cell is never parted, however large
@@ -293,11 +303,36 @@ def test_the_next_best_way_gets_its_turn_where_the_best_is_refused(outcomes):
     assert first.loglik == old.loglik + 3.0
     assert exchange.ways([first]) == []  # it is on its way
     exchange.settle([first._replace(flaw="a spike")])
-    (second,) = exchange.ways([old])  # which is behind
+    (second,) = exchange.ways([old._replace(loglik=old.loglik + 1.5)])  # which is behind
     assert second.loglik == old.loglik + 2.0
     exchange.settle([second])  # better than what is left
     assert exchange.ways([]) == []
     assert exchange.found[cell] is second
+
+
+def test_a_cell_tries_the_answers_of_others_while_a_run_of_it_goes_on(outcomes, monkeypatch):
+    old, neighbour = outcomes[2, "VVV"], outcomes[2, "EVV"]
+    behind, ahead = (
+        old._replace(status=Status.NOT_CONVERGED, loglik=old.loglik + gain) for gain in (-5.0, 1.0)
+    )
+    trials, windows = [], []
+
+    def play(_setting, runs, *, max_iter, **_limits):
+        if max_iter == 1:
+            trials.append({candidate.cell for candidate in runs})
+            return [ahead if candidate.cell == old.cell else neighbour for candidate in runs]
+        windows.append([new.loglik - old.loglik for new in runs])
+        status = Status.OK if len(windows) > 1 else Status.NOT_CONVERGED  # two windows each
+        return [new._replace(status=status) for new in runs]
+
+    monkeypatch.setattr("credpart.mixture.search.run", play)
+    exchange = Exchange(MODELS, 1e-9, reserve=[old._replace(loglik=old.loglik + 0.5)])
+    limits = {"window": 20, "trial": 1, "max_iter": 100}
+    follow(None, exchange, [old, behind, neighbour], lambda share: None, **limits)
+    assert trials[0] == {neighbour.cell, old.cell}
+    # what is in reserve is behind what is on its way
+    assert windows[:2] == [pytest.approx([-5.0, 1.0])] * 2
+    assert exchange.found[old.cell].loglik == ahead.loglik
 
 
 def test_of_equal_answers_that_of_the_first_start_is_kept(outcomes):

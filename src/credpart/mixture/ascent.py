@@ -277,7 +277,8 @@ def maximise(
     has_chart = is_charted(family) and tol < FOOT
     first = FOOT if has_chart else tol
     given = family, features, weights
-    found = em(*given, statistics, variant, previous, tol=first, max_iter=max_iter, **options)
+    options |= {"tol": first, "max_iter": max_iter, "is_exact": has_chart}  # the climb goes on
+    found = em(*given, statistics, variant, previous, **options)
     if not has_chart:
         return found
     return ascend(*given, found, variant, metric, tol=tol, max_iter=max_iter)

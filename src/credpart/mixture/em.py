@@ -173,11 +173,11 @@ def _expect(
     params: Any,
     members: Rows,
     is_near: Any,
-    least: int,
+    least: float,
 ) -> tuple[Array, Array]:
     """`e_step`, coarse for replicates that are not near their end: if there are enough values."""
     size = params[0].size * features.shape[-2]
-    if is_near.all() or size < (BLOCK if is_near.any() else least):
+    if is_near.all() or size < (max(BLOCK, least) if is_near.any() else least):
         return e_step(family, features, weights, params, members)
     if not is_near.any():
         return e_step(family, features, weights, params, members, is_coarse=True)
@@ -275,7 +275,7 @@ class Runs(NamedTuple):
 
     def some(self, chosen: Mask) -> Self:
         """Some of them."""
-        # positions, and `take`, are faster than masks and brackets: for so many fields it counts
+        # positions are faster than a mask, and for large fields ndarray.take than brackets
         rows = np.flatnonzero(chosen)
         params = type(self.params)(*(field.take(rows, axis=0) for field in self.params))
         images = self.images.take(rows, axis=0)
@@ -335,7 +335,7 @@ def _step(
     variant: Rows,
     start: Any,
     runs: Runs,
-    least: int,
+    least: float,
 ) -> Step:
     """An M-step and an E-step of replicates whose statistics have that shape."""
     params = family.m_step(runs.points.reshape(-1, *shape), variant, start)
@@ -358,6 +358,7 @@ def em(
     memory: int = MEMORY,
     slow: float = MCLUST_TOLERANCE,
     give_up: GiveUp | None = None,
+    is_exact: bool = False,
 ) -> EMResult:
     """Run EM from expected ``statistics`` (b, k, s) until every replicate has ended.
 
@@ -366,11 +367,13 @@ def em(
     Steps are plain EM until they gain less than ``slow (1 + |loglik|)``, where mclust would stop,
     and from there accelerated if ``tol`` is far below.  An accelerated step that would lower the
     likelihood is taken back, so the likelihood never falls if the family's M-step never lowers it.
+    Far from their ends steps may be coarse (see `e_step`), unless they have to be exact.
     """
     b, *shape = statistics.shape
     weights = np.broadcast_to(weights, (b, features.shape[-2]))
     memory = memory if tol < PAYS * slow else 0
-    least = BLOCK if memory else FEW  # extrapolations would carry roundings on
+    # extrapolations carry roundings on, so they have to be worth it
+    least = np.inf if is_exact else BLOCK if memory else FEW
     runs, ends = Runs.of(statistics), []
     faster = Acceleration(memory, b, runs.points.shape[1])
     for iteration in range(1, max_iter + 1):

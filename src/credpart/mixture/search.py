@@ -1,9 +1,10 @@
 """The best fit of every cell, a model and a number of clusters, from many starts.
 
 After short runs from every start the best of each cell goes on, and cells exchange what they find:
-one that has come to an end tries where the structures nested in it, and those it is nested in, have
-ended with as many clusters, and goes on from there if that is better.  So in the end no nested
-structure is better than its parent, unless the ways up from it end in refused spikes.
+once a run of it has ended, a cell tries where the structures nested in it, and those it is nested
+in, have ended with as many clusters, and goes on from there if that is ahead of all it has.  So in
+the end no nested structure is better than its parent, unless the ways up from it end in refused
+spikes.
 
 Families come one after the other, from the smaller to the larger: a larger one also starts from
 the clusters that those nested in it have found, and from their very answers.
