@@ -79,6 +79,11 @@ class Outcome(NamedTuple):
         """Parameters of the mixture, without absent components."""
         return take(self.batch.params, (self.place, slice(self.cell[0])))
 
+    @property
+    def mixture(self) -> Any:
+        """The same as the parameters of one mixture: arrays (1, k, ...)."""
+        return take(self.batch.params, (slice(self.place, self.place + 1), slice(self.cell[0])))
+
 
 Run = Candidate | Outcome  # an outcome may go on
 

@@ -194,7 +194,7 @@ def as_fits(setting: Setting, outcomes: Sequence[Outcome], table: Table) -> list
     """The public values of outcomes that all have the same number of clusters."""
     family, features, weights, models = setting
     (c, _), b, n = outcomes[0].cell, len(outcomes), len(features)
-    mixtures = [type(old.params)(*(field[None] for field in old.params)) for old in outcomes]
+    mixtures = [outcome.mixture for outcome in outcomes]
     log_density, certainty = np.empty((2, b, n))
     for rows in row_blocks(n, c):
         # one by one: a product of larger matrices has other last bits

@@ -29,14 +29,14 @@ def factor(matrices: Array) -> tuple[Array, Array]:
     return both[:, d:], np.log(leading).sum(axis=0)
 
 
-def pivots(matrices: Array) -> Array:
-    """Pivots (d, ...) of Gauss's elimination of matrices (d, d, ...): |A| is their product."""
+def pivots(matrices: Array) -> list[Array]:
+    """The d pivots (...) of Gauss's elimination of matrices (d, d, ...): |A| is their product."""
     rest, found = matrices, [matrices[0, 0]]
     for _ in range(1, len(matrices)):
         row = rest[0, 1:]
         rest = rest[1:, 1:] - row[:, None] * (row / rest[0, 0])
         found.append(rest[0, 0])
-    return np.array(found)
+    return found
 
 
 def log_determinant(matrices: Array) -> Array:

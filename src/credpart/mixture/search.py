@@ -75,8 +75,7 @@ def carry(smaller: Sequence[Setting], setting: Setting, found: Mapping[Cell, Out
 
 def responsibilities(setting: Setting, outcome: Outcome) -> Array:
     """Weights times posteriors (1, k, n) of an outcome."""
-    params = type(outcome.params)(*(field[None] for field in outcome.params))
-    joint: Array = setting.family.log_joint(setting.features, params)
+    joint: Array = setting.family.log_joint(setting.features, outcome.mixture)
     normalise(joint)
     joint *= setting.weights
     return joint
@@ -84,7 +83,7 @@ def responsibilities(setting: Setting, outcome: Outcome) -> Array:
 
 def embed(setting: Setting, outcome: Outcome, model: str) -> Candidate:
     """The outcome of a smaller family as a mixture of this one."""
-    params = setting.family.embed(type(outcome.params)(*(field[None] for field in outcome.params)))
+    params = setting.family.embed(outcome.mixture)
     statistics = e_step(setting.family, setting.features, setting.weights[None], params)[1]
     fields = type(params)(*(field[0] for field in params))
     return Candidate((outcome.cell[0], model), statistics[0], fields)

@@ -13,7 +13,7 @@ References
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,18 +80,23 @@ def ellipsoidal_cost(sizes: Array, scatter: Array, unit: float) -> Array:
 
     The trace and the determinant have different units: the data have to be on `balance`'s scale.
     """
-    volume = np.fmax(pivots(scatter / sizes).prod(axis=0), 0.0)  # 0 for NaN too
+    volume = np.fmax(reduce(np.multiply, pivots(scatter / sizes)), 0.0)  # 0 for NaN too
     result: Array = sizes * np.log(volume + (scatter.trace() + unit) / sizes)
     return result
 
 
-def merge(one: Groups, other: Groups) -> Groups:
-    """Groups united, one of the first with one of the second."""
+def unite(one: Groups, other: Groups) -> tuple[Array, Array]:
+    """Sizes and scatter matrices of groups united, one of the first with one of the second."""
     sizes = one.sizes + other.sizes
     gap = other.means - one.means
-    share = other.sizes / sizes
-    between = (one.sizes * share * gap)[:, None] * gap
-    return Groups(sizes, one.means + share * gap, one.scatter + other.scatter + between)
+    between = (one.sizes * (other.sizes / sizes) * gap)[:, None] * gap
+    return sizes, one.scatter + other.scatter + between
+
+
+def merge(one: Groups, other: Groups) -> Groups:
+    """The same, with their means."""
+    sizes, scatter = unite(one, other)
+    return Groups(sizes, one.means + other.sizes / sizes * (other.means - one.means), scatter)
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # pivots of flat groups are 0
@@ -112,8 +117,7 @@ def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int,
             field[:] = merged
         own[i] += own[j] + lowest[i]
         own[j] = -np.inf  # so that nothing is ever merged with j again
-        union = merge(united, groups)
-        rise = cost(union.sizes, union.scatter) - own[i] - own
+        rise = cost(*unite(united, groups)) - own[i] - own
         rises[:, j] = np.inf
         rises[:i, i] = rise[:i]
         rises[i, i + 1 :] = rise[i + 1 :]
@@ -131,8 +135,8 @@ def all_rises(groups: Groups, own: Array, cost: Cost) -> Array:
     height = max(1, BLOCK // groups.scatter.size)
     for first in range(0, m, height):
         rows, others = slice(first, first + height), slice(first, None)
-        union = merge(groups.at(rows, None), groups.at(None, others))
-        rise = cost(union.sizes, union.scatter) - own[rows, None] - own[others]
+        united = unite(groups.at(rows, None), groups.at(None, others))
+        rise = cost(*united) - own[rows, None] - own[others]
         np.copyto(rises[rows, others], rise, where=places[rows, None] < places[others])
     return rises
 
