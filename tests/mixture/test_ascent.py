@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from credpart.mixture import chart
 from credpart.mixture.ascent import Metric, maximise, observed_metric
 from credpart.mixture.covariance import NAMES, update
-from credpart.mixture.em import Status, e_step, em, take
+from credpart.mixture.em import FEW, Status, e_step, em, take
 
 from .families import CASES
 
@@ -102,6 +102,16 @@ def test_metric_shortens_the_way_and_keeps_the_top(name):
     scale = 1e-6 * np.abs(slow.loglik)
     assert (np.abs(quick.loglik - plain.loglik) < scale).mean() > 0.8
     assert (plain.loglik > slow.loglik - scale).mean() > 0.8
+
+
+def test_climbs_start_from_exact_steps():
+    # from its top there is no way up: a likelihood that was rounded would stay
+    family, features, fit, _, variant = bootstrap_case("t", b=1, n=5000)
+    assert fit.params[0].size * len(features) > FEW
+    ones = np.ones((1, len(features)))
+    again = maximise(family, features, ones, fit.statistics, variant, fit.params)
+    wanted = objective(family, features, again.params)[0]
+    np.testing.assert_allclose(again.loglik, wanted, rtol=1e-13)
 
 
 def test_degenerate_replicates_stay_degenerate():
