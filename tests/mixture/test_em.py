@@ -10,9 +10,9 @@ from scipy.special import logsumexp
 
 from credpart.datasets import load_iris, make_mixture3
 from credpart.mixture import em as em_module
+from credpart.mixture.acceleration import Acceleration
 from credpart.mixture.covariance import NAMES, STRUCTURES
 from credpart.mixture.em import (
-    Acceleration,
     Status,
     blocks,
     e_step,
