@@ -52,12 +52,16 @@ class Structure(NamedTuple):
     rule: Rule
     n_free: Callable[[int, int], int]  # (c, d) -> number of free covariance parameters
     nested: tuple[str, ...]  # the structures directly below: special cases of this one
-    rotates: bool = False  # depends on the angles between columns, hence on their relative scale
 
     @property
     def diagonal(self) -> bool:
         """Covariances are diagonal matrices."""
         return self.axes in (no_axes, column_axes)
+
+    @property
+    def spherical(self) -> bool:
+        """Covariances are multiples of the identity."""
+        return self.axes is no_axes
 
 
 def _pairs(d: int) -> int:
@@ -67,20 +71,18 @@ def _pairs(d: int) -> int:
 EE, VE = one_volume_one_shape, own_volume_one_shape
 EV, VV = one_volume_own_shape, own_volume_own_shape
 STRUCTURES: Mapping[str, Structure] = {
-    "EII": Structure(no_axes, EE, lambda c, d: 1, (), True),
-    "VII": Structure(no_axes, VV, lambda c, d: c, ("EII",), True),
+    "EII": Structure(no_axes, EE, lambda c, d: 1, ()),
+    "VII": Structure(no_axes, VV, lambda c, d: c, ("EII",)),
     "EEI": Structure(column_axes, EE, lambda c, d: d, ("EII",)),
     "VEI": Structure(column_axes, VE, lambda c, d: c + d - 1, ("VII", "EEI")),
     "EVI": Structure(column_axes, EV, lambda c, d: 1 + c * (d - 1), ("EEI",)),
     "VVI": Structure(column_axes, VV, lambda c, d: c * d, ("VEI", "EVI")),
     "EEE": Structure(any_axes, EE, lambda c, d: d + _pairs(d), ("EEI",)),
     "VEE": Structure(any_axes, VE, lambda c, d: c + d - 1 + _pairs(d), ("VEI", "EEE")),
-    "EVE": Structure(
-        common_axes, EV, lambda c, d: 1 + c * (d - 1) + _pairs(d), ("EVI", "EEE"), True
-    ),
-    "VVE": Structure(common_axes, VV, lambda c, d: c * d + _pairs(d), ("VVI", "VEE", "EVE"), True),
-    "EEV": Structure(own_axes, EE, lambda c, d: d + c * _pairs(d), ("EEE",), True),
-    "VEV": Structure(own_axes, VE, lambda c, d: c + d - 1 + c * _pairs(d), ("VEE", "EEV"), True),
+    "EVE": Structure(common_axes, EV, lambda c, d: 1 + c * (d - 1) + _pairs(d), ("EVI", "EEE")),
+    "VVE": Structure(common_axes, VV, lambda c, d: c * d + _pairs(d), ("VVI", "VEE", "EVE")),
+    "EEV": Structure(own_axes, EE, lambda c, d: d + c * _pairs(d), ("EEE",)),
+    "VEV": Structure(own_axes, VE, lambda c, d: c + d - 1 + c * _pairs(d), ("VEE", "EEV")),
     "EVV": Structure(any_axes, EV, lambda c, d: 1 + c * (d - 1 + _pairs(d)), ("EVE", "EEV")),
     "VVV": Structure(any_axes, VV, lambda c, d: c * (d + _pairs(d)), ("VVE", "VEV", "EVV")),
 }
@@ -120,10 +122,9 @@ _ROWS = [TABLE[name] for name in ORDER]
 AXES = Stretch.of([row.axes for row in _ROWS])
 RULES = Stretch.of([(row.rule, row.axes is any_axes) for row in _ROWS])
 HAS_ONE_VOLUME = np.array([row.rule in (EE, EV) for row in _ROWS])
-ROTATES = np.array([structure.rotates for structure in TABLE.values()])
-
-
 ITERATIVE = common_axes, VE
+# these axes depend on the angles between columns, hence on the columns' units
+ROTATING = no_axes, common_axes, own_axes
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # singular ones become NaN
@@ -132,11 +133,11 @@ def update(
     sizes: Array,
     codes: Rows,
     previous: Array | None = None,
-    units: Array | None = None,
+    units: Array | float = 1.0,
 ) -> Array:
     """Covariances (b, k, d, d) of each replicate under the structure of its code.
 
-    The previous ones times ``units`` (b, 1, d, d) are in the units of the scatter matrices.
+    Angles and volumes are those of matrices times ``units`` (d, d).
     """
     places = PLACES[codes]
     is_sorted = bool((places[1:] >= places[:-1]).all())
@@ -145,16 +146,17 @@ def update(
     def start(kind: object, rows: slice) -> Array | None:
         if previous is None or kind not in ITERATIVE:
             return None
-        chosen = order[rows]
-        return previous[chosen] if units is None else previous[chosen] * units[chosen]
+        return previous[order[rows]] * units
 
+    stretched = np.asarray(units)[..., None, None]
     if is_sorted:
-        return _update(scatter.T, sizes.T, places, start).T
+        return _update(scatter.T, sizes.T, places, start, stretched).T
     stacks = scatter.T.take(order, axis=-1), sizes.T.take(order, axis=-1)
-    return _update(*stacks, places[order], start).take(np.argsort(order), axis=-1).T
+    result = _update(*stacks, places[order], start, stretched)
+    return result.take(np.argsort(order), axis=-1).T
 
 
-def _update(scatter: Array, sizes: Array, places: Rows, start: Start) -> Array:
+def _update(scatter: Array, sizes: Array, places: Rows, start: Start, units: Array) -> Array:
     """The same for ascending places, with the axes of arrays reversed."""
     ends = [0, *np.cumsum(np.bincount(places, minlength=len(ORDER))).tolist()]
 
@@ -166,16 +168,18 @@ def _update(scatter: Array, sizes: Array, places: Rows, start: Start) -> Array:
     values, result, found = np.empty(scatter.shape[1:]), np.zeros(scatter.shape), []
     for read, rows in spans(AXES):
         if read is not any_axes:
-            one = HAS_ONE_VOLUME[places[rows]]
-            squares, axes = read(scatter[..., rows], sizes[:, rows], one, start(read, rows))
-            values[..., rows] = squares
-            found.append((rows, axes))
+            one, unit = HAS_ONE_VOLUME[places[rows]], units if read in ROTATING else None
+            part = scatter[..., rows] if unit is None else scatter[..., rows] * unit
+            values[..., rows], axes = read(part, sizes[:, rows], one, start(read, rows))
+            found.append((rows, axes, unit))
     for (rule, is_whole), rows in spans(RULES):
         before, after = (scatter, result) if is_whole else (values, values)
         after[..., rows] = rule(before[..., rows], sizes[:, rows], start(rule, rows))
-    for rows, axes in found:
+    for rows, axes, unit in found:
         if axes is None:
             diagonal(result)[..., rows] = values[..., rows]
         else:
             result[..., rows] = turned_back(axes, values[..., rows])
+        if unit is not None:
+            result[..., rows] /= unit
     return result

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from credpart.mixture.axes import ABSENT as ABSENT
-from credpart.mixture.covariance import ROTATES, TABLE, update
+from credpart.mixture.covariance import TABLE, update
 from credpart.mixture.matrices import factor
 
 Array = NDArray[np.float64]
@@ -117,12 +117,7 @@ class Frame:
 
     def update(self, scatter: Array, sizes: Array, variant: Rows, previous: Array | None) -> Array:
         """Scale matrices under each replicate's structure."""
-        if not ROTATES[variant].any():
-            return update(scatter, sizes, variant, previous)
-        # structures that rotate are defined in the units of the data
-        units = np.where(ROTATES[variant], self.unit_products[..., None, None], 1.0).T
-        result: Array = update(scatter * units, sizes, variant, previous, units) / units
-        return result
+        return update(scatter, sizes, variant, previous, self.unit_products)
 
 
 def apply(coefficients: Array, features: Array) -> Array:

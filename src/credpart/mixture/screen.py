@@ -75,7 +75,7 @@ def screen(
         structure = row.shape
         if structure is None:
             continue
-        spherical = structure.diagonal and structure.rotates
+        spherical = structure.spherical
         if constant and not spherical:
             refused[c, model] = f"{_named(table, constant)} constant"
         elif dependent and not structure.diagonal:

@@ -36,10 +36,23 @@ def own_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None =
     else:
         traces = diagonal(previous.T).sum(axis=0)
         # an absent component may have no previous covariance
-        volumes, _ = _step_volumes(matrices, sizes, np.where(traces > 0.0, traces, 1.0))
+        volumes = _better_volumes(matrices, sizes, np.where(traces > 0.0, traces, 1.0))
     common = (matrices / volumes).sum(axis=-2, keepdims=True) / sizes.sum(axis=0)
     result: Array = volumes * common
     return result
+
+
+def _better_volumes(matrices: Array, sizes: Array, volumes: Array) -> Array:
+    T = relative(matrices / volumes)
+    traces = diagonal(T).sum(axis=0)
+    wanted = sizes * (len(matrices) / sizes.sum(axis=0))
+    step = np.where(wanted > 1e-12, np.log(traces / wanted), 0.0)
+    mix = (T * step).sum(axis=-2).reshape(-1, sizes.shape[1])
+    slope = ((traces - wanted) * step).sum(axis=0)
+    bend = (traces * step * step).sum(axis=0) - (mix * mix).sum(axis=0)
+    step *= slope / (bend + 1e-12 * slope + np.finfo(float).tiny)
+    length = 2.0 * np.abs(step).max(axis=0)
+    return volumes * np.exp(step * (np.log1p(length) / (length + np.finfo(float).tiny)))
 
 
 def _solve_volumes(matrices: Array, sizes: Array, volumes: Array) -> Array:
