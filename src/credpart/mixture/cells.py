@@ -46,12 +46,19 @@ def set_up(models: Mapping[str, Model], table: Table, weights: Array) -> list[Se
     return settings
 
 
+class Source(NamedTuple):
+    """Where runs may start, one a row."""
+
+    statistics: Array  # (b, k, p)
+    params: Any = None  # that the statistics come from
+
+
 class Candidate(NamedTuple):
     """Where a run of a cell starts."""
 
     cell: Cell
-    statistics: Array  # (k, p)
-    params: Any = None  # that the statistics come from
+    source: Source | EMResult
+    place: int = 0  # in the source
     is_first: bool = False  # from the first start
     n_iter: int = 0  # iterations before
 
@@ -60,8 +67,8 @@ class Outcome(NamedTuple):
     """Where it has come to."""
 
     cell: Cell
-    batch: EMResult
-    place: int  # in the batch
+    source: EMResult
+    place: int
     is_first: bool
     n_iter: int
     loglik: float
@@ -69,31 +76,34 @@ class Outcome(NamedTuple):
     flaw: str  # why the outcome is refused; empty if it is not
 
     @property
-    def statistics(self) -> Array:
-        """Expected statistics (k, p), without absent components."""
-        result: Array = self.batch.statistics[self.place, : self.cell[0]]
-        return result
-
-    @property
-    def params(self) -> Any:
-        """Parameters of the mixture, without absent components."""
-        return take(self.batch.params, (self.place, slice(self.cell[0])))
-
-    @property
     def mixture(self) -> Any:
-        """The same as the parameters of one mixture: arrays (1, k, ...)."""
-        return take(self.batch.params, (slice(self.place, self.place + 1), slice(self.cell[0])))
+        """The parameters of the mixture, arrays (1, k, ...), without absent components."""
+        return take(self.source.params, (slice(self.place, self.place + 1), slice(self.cell[0])))
 
 
 Run = Candidate | Outcome  # an outcome may go on
 
 
-def stack(arrays: Sequence[Array], k: int) -> Array:
-    """Arrays (k_i, ...) on top of each other, with absent components up to k."""
-    out = np.zeros((len(arrays), k, *arrays[0].shape[1:]))
-    for row, array in zip(out, arrays, strict=True):
-        row[: len(array)] = array
-    return out
+def gather(runs: Sequence[Run], k: int) -> tuple[Array, Any]:
+    """Statistics (b, k, p) of runs and the parameters they come from, if these are known."""
+    sources = {id(run.source): run.source for run in runs}
+    rows: dict[int, list[int]] = {key: [] for key in sources}
+    for i, run in enumerate(runs):
+        rows[id(run.source)].append(i)
+    first = runs[0].source
+    stacks = [np.zeros((len(runs), k, *field.shape[2:])) for field in fields(first)]
+    for key, source in sources.items():
+        places = [runs[i].place for i in rows[key]]
+        for stack, field in zip(stacks, fields(source), strict=True):
+            width = min(k, field.shape[1])
+            stack[rows[key], :width] = field[places, :width]
+    statistics, *params = stacks
+    return statistics, type(first.params)(*params) if params else None
+
+
+def fields(source: Source | EMResult) -> list[Array]:
+    """The arrays of a source."""
+    return [source.statistics, *(() if source.params is None else source.params)]
 
 
 def batches(candidates: Sequence[Run], n: int) -> Iterator[list[Run]]:
@@ -120,12 +130,8 @@ def run(
     outcomes, n = [], float(weights.sum())
     for batch in batches(candidates, len(features)):
         k = max(candidate.cell[0] for candidate in batch)
-        statistics = stack([candidate.statistics for candidate in batch], k)
+        statistics, previous = gather(batch, k)
         variant = np.array([models[candidate.cell[1]].variant for candidate in batch])
-        previous = None
-        if batch[0].params is not None:
-            fields = zip(*(candidate.params for candidate in batch), strict=True)
-            previous = type(batch[0].params)(*(stack(field, k) for field in fields))
         given = family, features, weights[None], statistics, variant, previous
         give_up = Race(setting, batch) if is_race else None
         result = maximise(*given, give_up=give_up, **limits)

@@ -20,7 +20,7 @@ from credpart._columns import Columns, as_numbers
 from credpart._errors import ConvergenceWarning, DegeneracyWarning, DegenerateMixtureError
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
-from credpart.mixture.cells import Candidate, Cell, Outcome, Setting, run, set_up
+from credpart.mixture.cells import Candidate, Cell, Outcome, Setting, Source, run, set_up
 from credpart.mixture.describe import fit_html
 from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status, normalise, row_blocks
 from credpart.mixture.models import read, taking_part
@@ -242,7 +242,7 @@ def as_candidate(setting: Setting, start: ArrayLike, cell: Cell) -> Candidate:
             )
     else:
         raise ValueError(f"`start` must have shape ({n},) or ({n}, {c}), got {given.shape}.")
-    return Candidate(cell, family.statistics(features, (resp * weights)[None])[0])
+    return Candidate(cell, Source(family.statistics(features, (resp * weights)[None])))
 
 
 def fit_mixture(
@@ -363,7 +363,7 @@ def check_carried(screening: Screening, cell: Cell) -> None:
 
 def pooled(setting: Setting, first: Candidate) -> Setting:
     """The setting with a pseudo-observation in every component."""
-    return setting._replace(family=setting.family.pooled(first.statistics))
+    return setting._replace(family=setting.family.pooled(first.source.statistics[0]))
 
 
 def check_seed(random_state: int | None) -> int:

@@ -18,7 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credpart.mixture.ascent import is_charted
-from credpart.mixture.cells import Candidate, Cell, Outcome, Setting, best, improves, rank, run
+from credpart.mixture.cells import (
+    Candidate,
+    Cell,
+    Outcome,
+    Setting,
+    Source,
+    best,
+    improves,
+    rank,
+    run,
+)
 from credpart.mixture.em import MCLUST_TOLERANCE, PAYS, Status, e_step, normalise
 from credpart.mixture.models import Model
 
@@ -67,8 +77,8 @@ def carry(smaller: Sequence[Setting], setting: Setting, found: Mapping[Cell, Out
         for (c, name), old in found.items():
             if name in row.nested and not old.flaw:
                 resp = responsibilities(homes[name], old)
-                statistics = setting.family.statistics(setting.features, resp)[0]
-                clusters.append(Candidate((c, model), statistics))
+                statistics = setting.family.statistics(setting.features, resp)
+                clusters.append(Candidate((c, model), Source(statistics)))
                 answers.append(embed(setting, old, model))
     return Given(clusters, answers)
 
@@ -85,8 +95,7 @@ def embed(setting: Setting, outcome: Outcome, model: str) -> Candidate:
     """The outcome of a smaller family as a mixture of this one."""
     params = setting.family.embed(outcome.mixture)
     statistics = e_step(setting.family, setting.features, setting.weights[None], params)[1]
-    fields = type(params)(*(field[0] for field in params))
-    return Candidate((outcome.cell[0], model), statistics[0], fields)
+    return Candidate((outcome.cell[0], model), Source(statistics, params))
 
 
 def from_partitions(
@@ -96,9 +105,9 @@ def from_partitions(
     family, features, weights, models = setting
     for place, c, labels in distinct(starts):
         resp = np.where(labels == np.arange(c)[:, None], weights, 0.0)
-        statistics = family.statistics(features, resp[None])[0]
+        source = Source(family.statistics(features, resp[None]))
         for model in models:
-            yield Candidate((c, model), statistics, None, place == 0)
+            yield Candidate((c, model), source, is_first=place == 0)
 
 
 def search(
@@ -196,7 +205,7 @@ class Exchange:
         answers: Iterable[Candidate] = (),  # of others, for cells to try
         reserve: Iterable[Outcome] = (),  # where cells go on, anew, if what they have is refused
     ) -> None:
-        self.models, self.tol = models, tol
+        self.tol, self.kin = tol, kin(models)
         self.found: dict[Cell, Outcome] = {}
         self.ended: list[Outcome] = []
         self.untried: dict[Cell, list[Candidate]] = defaultdict(list)
@@ -211,10 +220,8 @@ class Exchange:
         before, self.found = self.found, best([*self.found.values(), *ended], self.tol)
         for (c, model), new in self.found.items():
             if new is not before.get(new.cell) and not new.flaw:
-                answer = new.statistics, new.params
-                for other in self.models:
-                    if related(self.models, model, other):
-                        self.untried[c, other].append(Candidate((c, other), *answer))
+                for other in self.kin[model]:
+                    self.untried[c, other].append(Candidate((c, other), new.source, new.place))
 
     def answers(self) -> dict[Cell, Outcome]:
         """What cells have found; of equals that of the first start, whatever ended earlier."""
@@ -270,6 +277,9 @@ def distinct(starts: Sequence[Mapping[int, Labels]]) -> Iterator[tuple[int, int,
                 yield place, c, labels
 
 
-def related(models: Mapping[str, Model], one: str, other: str) -> bool:
-    """One is nested in the other."""
-    return one in models[other].nested or other in models[one].nested
+def kin(models: Mapping[str, Model]) -> dict[str, list[str]]:
+    """The models that are nested in each one, or that it is nested in."""
+    return {
+        one: [name for name, row in models.items() if one in row.nested or name in own.nested]
+        for one, own in models.items()
+    }
