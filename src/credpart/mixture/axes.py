@@ -104,7 +104,8 @@ def _solve_axes(scatter: Array, sizes: Array, has_one_volume: Mask) -> tuple[Arr
 
 def turned_back(axes: Array, values: Array) -> Array:
     """``D diag(values) D'``, shape (d, d, k, b)."""
-    result: Array = ((axes * values.T[..., None, :]) @ axes.mT).T
+    columns = np.ascontiguousarray(axes.T)
+    result: Array = np.einsum("likb,ljkb->ijkb", columns * values[:, None], columns)
     return result
 
 
