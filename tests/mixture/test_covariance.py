@@ -255,6 +255,23 @@ def test_warm_steps_soon_reach_the_cold_answer(name):
     np.testing.assert_allclose(cost(moved, scatter, sizes), answer, rtol=1e-7)
 
 
+@settings(deadline=None, max_examples=50)
+@given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(["VEI", "VEE", "VEV"]))
+def test_a_warm_step_never_raises_the_cost_however_far_the_volumes_are(seed, name):
+    rng = np.random.default_rng(seed)
+    d, c, spread = rng.integers(2, 5), rng.integers(2, 7), rng.uniform(1, 5)
+    A = rng.standard_normal((20, c, d, d)) * spread ** rng.standard_normal((20, c, 1, d))
+    sizes = rng.uniform(2, 100, (20, c))
+    scatter = A @ A.mT + 1e-3 * np.eye(d)
+    moved = update(name, scatter, sizes, None) * spread ** rng.standard_normal((20, c, 1, 1))
+    before = cost(moved, scatter, sizes)
+    for _ in range(4):
+        moved = update(name, scatter, sizes, moved)
+        after = cost(moved, scatter, sizes)
+        assert (after <= before + 1e-9 * np.abs(before)).all()
+        before = after
+
+
 @pytest.mark.parametrize("name", ["EVE", "VVE"])
 def test_common_axes_are_kept_where_their_covariances_add_up_to_a_sphere(name):
     answer = np.array([[[[2.5, 1.5], [1.5, 2.5]], [[2.5, -1.5], [-1.5, 2.5]]]])

@@ -10,13 +10,14 @@ from credpart.mixture.cells import (
     WARM,
     Candidate,
     Race,
+    Source,
     batches,
     best,
     find_flaws,
+    gather,
     improves,
     run,
     set_up,
-    stack,
 )
 from credpart.mixture.covariance import STRUCTURES
 from credpart.mixture.em import EMResult, Status, Step, take
@@ -29,7 +30,7 @@ from credpart.mixture.search import (
     divide,
     follow,
     is_spare,
-    related,
+    kin,
     search,
 )
 from credpart.mixture.start import starting_partitions
@@ -50,8 +51,8 @@ def candidates(X, cells, labels):
     made = []
     for c, model in cells:
         resp = (labels[c] == np.arange(c)[:, None]) + 0.0
-        statistics = setting.family.statistics(setting.features, resp[None])[0]
-        made.append(Candidate((c, model), statistics))
+        statistics = setting.family.statistics(setting.features, resp[None])
+        made.append(Candidate((c, model), Source(statistics)))
     return setting, made
 
 
@@ -116,12 +117,14 @@ def test_cells_side_by_side_are_cells_alone(cloud):
         alone = run(setting, [candidate], tol=1e-10, max_iter=3000)[0]
         same = found[candidate.cell]
         assert alone.loglik == pytest.approx(same.loglik, rel=1e-8)
-        assert alone.params.means.shape == same.params.means.shape == (candidate.cell[0], 2)
+        assert alone.mixture.means.shape == same.mixture.means.shape == (1, candidate.cell[0], 2)
 
 
 def test_batches_depend_on_the_problem_only_and_part_no_cell():
     cells = [(c, name) for c in (3, 1, 2) for name in STRUCTURES]
-    made = [Candidate((c, name), np.zeros((c, 6))) for _ in range(4) for c, name in cells]
+    made = [
+        Candidate((c, name), Source(np.zeros((1, c, 6)))) for _ in range(4) for c, name in cells
+    ]
     n = BATCH // 40
     parts = list(batches(made, n))
     assert sum(map(len, parts)) == len(made)
@@ -138,10 +141,27 @@ def test_batches_depend_on_the_problem_only_and_part_no_cell():
     assert len(whole) == 4
 
 
-def test_stack_pads_with_zeros():
-    stacked = stack([np.ones((1, 2)), np.full((3, 2), 2.0)], 4)
-    assert stacked.shape == (2, 4, 2)
-    assert stacked[0].tolist() == [[1, 1], [0, 0], [0, 0], [0, 0]]
+def test_runs_are_gathered_from_their_sources():
+    one = Source(np.ones((1, 1, 2)))
+    other = Source(np.arange(24.0).reshape(2, 6, 2))  # two runs, of three components at most
+    other.statistics[:, 3:] = 0.0
+    runs = [Candidate((3, "VVV"), other, place) for place in (1, 0)]
+    runs.insert(1, Candidate((1, "VVV"), one))
+    statistics, params = gather(runs, 4)
+    assert params is None
+    assert statistics[1].tolist() == [[1, 1], [0, 0], [0, 0], [0, 0]]
+    np.testing.assert_array_equal(statistics[[2, 0]], other.statistics[:, :4])
+
+
+def test_runs_that_go_on_start_from_the_parameters_they_had(outcomes):
+    runs = [outcomes[1, "VVV"], outcomes[4, "EEE"]]
+    statistics, params = gather(runs, 4)
+    for i, old in enumerate(runs):
+        c = old.cell[0]
+        np.testing.assert_array_equal(statistics[i, :c], old.source.statistics[old.place, :c])
+        for found, own in zip(params, old.mixture, strict=True):
+            np.testing.assert_array_equal(found[i, :c], own[0])
+    assert (statistics[0, 1:, 0] < 1e-290).all()
 
 
 def test_no_nested_structure_is_better(outcomes):
@@ -180,9 +200,7 @@ def test_who_is_too_far_behind_gives_up(cloud):
     cells = [(2, "VVV")] * 3 + [(2, "EII")]
     setting, made = candidates(cloud, cells, {2: np.arange(100) % 2})
     race, rows = Race(setting, made), np.arange(4)
-    params = setting.family.m_step(
-        np.stack([one.statistics for one in made]), np.full(4, MODELS["VVV"].variant), None
-    )
+    params = setting.family.m_step(gather(made, 2)[0], np.full(4, MODELS["VVV"].variant), None)
     loglik, gains = np.array([-100.0, -120.0, -200.0, -300.0]), np.full(4, 1.0)
     step = Step(params, loglik, np.zeros((4, 1)), np.ones(4, dtype=bool))
     for _ in range(WARM - 1):
@@ -207,7 +225,7 @@ def test_the_first_start_goes_on_unless_it_gave_up(outcomes):
 def test_nobody_gives_up_because_of_a_spike_or_of_what_is_no_mixture(cloud):
     cells = [(2, "VVV")] * 3
     setting, made = candidates(cloud, cells, {2: np.arange(100) % 2})
-    statistics = np.stack([one.statistics for one in made])
+    statistics = gather(made, 2)[0]
     params = setting.family.m_step(statistics, np.full(3, MODELS["VVV"].variant), None)
     params.flatness[0, 0], params.proportions[0] = 1e4, [0.04, 0.96]
     step = Step(params, np.array([-1.0, -2.0, -900.0]), statistics, np.array([True, False, True]))
@@ -269,9 +287,10 @@ def test_models_exchange_with_their_neighbours(outcomes):
     # both ways between a structure and those directly nested in it, for each number of clusters
     assert {candidate.cell for candidate in made} == set(outcomes)
     assert len(made) == 3 * 2 * sum(len(STRUCTURES[name].nested) for name in STRUCTURES)
-    assert related(MODELS, "VVV", "EVV")
-    assert related(MODELS, "EVV", "VVV")
-    assert not related(MODELS, "VVV", "EII")
+    relatives = kin(MODELS)
+    assert "EVV" in relatives["VVV"]
+    assert "VVV" in relatives["EVV"]
+    assert "EII" not in relatives["VVV"]
     # what has not changed has been tried
     exchange.settle(outcomes.values())
     assert not exchange.offers()
@@ -361,9 +380,7 @@ def test_the_same_partition_starts_once():
 
 def test_flaws_have_reasons(outcomes, cloud):
     family = Gaussian.of(cloud, ["VVV"])
-    params = GaussianParams(
-        *(np.repeat(part[None], 3, axis=0) for part in outcomes[2, "VVV"].params)
-    )
+    params = GaussianParams(*(np.repeat(part, 3, axis=0) for part in outcomes[2, "VVV"].mixture))
     params.flatness[1], params.proportions[1] = [1.0, 1e4], [0.96, 0.04]
     status = np.array([Status.OK, Status.OK, Status.DEGENERATE])
     result = EMResult(params, np.zeros((3, 2, 6)), np.zeros(3), np.ones(3, dtype=int), status)

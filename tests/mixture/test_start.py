@@ -19,12 +19,12 @@ from credpart.mixture.start import (
     balance,
     ellipsoidal,
     ellipsoidal_cost,
-    merge,
     scale,
     small_groups,
     sphere,
     starting_partitions,
     summarise,
+    unite,
     ward,
 )
 
@@ -123,12 +123,15 @@ def test_merged_groups_are_the_groups_of_the_union():
     Z = np.random.default_rng(0).standard_normal((30, 3))
     labels = np.arange(30) % 5
     groups = summarise(Z, labels)
-    union = merge(groups.at([1]), groups.at([3, 4]))
+    sizes, scatter = unite(groups.at([1]), groups.at([3, 4]))
     for place, other in enumerate((3, 4)):
         rows = Z[(labels == 1) | (labels == other)]
-        assert union.sizes[place] == len(rows)
-        assert_allclose(union.means[:, place], rows.mean(axis=0))
-        assert_allclose(union.scatter[..., place], np.cov(rows.T, bias=True) * len(rows))
+        assert sizes[place] == len(rows)
+        assert_allclose(scatter[..., place], np.cov(rows.T, bias=True) * len(rows))
+    groups.merge(1, 4)
+    assert_array_equal(groups.sizes, [6, 12, 6, 6, 6])
+    assert_allclose(groups.means[:, 1], rows.mean(axis=0))
+    assert_array_equal(groups.scatter[..., 1], scatter[..., 1])
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 6])
@@ -156,8 +159,7 @@ def test_the_size_of_a_block_changes_nothing(monkeypatch, block):
     monkeypatch.setattr(start_module, "BLOCK", block)
     assert_array_equal(all_rises(groups, own, cost), expected)
     for i, j in np.ndindex(15, 15):
-        union = merge(groups.at(i), groups.at(j))
-        rise = cost(union.sizes, union.scatter) - own[i] - own[j]
+        rise = cost(*unite(groups.at(i), groups.at(j))) - own[i] - own[j]
         assert expected[i, j] == (pytest.approx(rise) if i < j else np.inf)
 
 

@@ -133,12 +133,13 @@ def update(
     sizes: Array,
     codes: Rows,
     previous: Array | None = None,
-    units: Array | float = 1.0,
+    units: Array | None = None,
 ) -> Array:
     """Covariances (b, k, d, d) of each replicate under the structure of its code.
 
-    Angles and volumes are those of matrices times ``units`` (d, d).
+    Angles are those of matrices times ``units`` (d, d).
     """
+    units = np.ones(scatter.shape[-2:]) if units is None else units
     places = PLACES[codes]
     is_sorted = bool((places[1:] >= places[:-1]).all())
     order = np.arange(len(places)) if is_sorted else np.argsort(places, kind="stable")
@@ -148,11 +149,10 @@ def update(
             return None
         return previous[order[rows]] * units
 
-    stretched = np.asarray(units)[..., None, None]
     if is_sorted:
-        return _update(scatter.T, sizes.T, places, start, stretched).T
+        return _update(scatter.T, sizes.T, places, start, units[..., None, None]).T
     stacks = scatter.T.take(order, axis=-1), sizes.T.take(order, axis=-1)
-    result = _update(*stacks, places[order], start, stretched)
+    result = _update(*stacks, places[order], start, units[..., None, None])
     return result.take(np.argsort(order), axis=-1).T
 
 
@@ -168,18 +168,16 @@ def _update(scatter: Array, sizes: Array, places: Rows, start: Start, units: Arr
     values, result, found = np.empty(scatter.shape[1:]), np.zeros(scatter.shape), []
     for read, rows in spans(AXES):
         if read is not any_axes:
-            one, unit = HAS_ONE_VOLUME[places[rows]], units if read in ROTATING else None
-            part = scatter[..., rows] if unit is None else scatter[..., rows] * unit
+            one, part = HAS_ONE_VOLUME[places[rows]], scatter[..., rows]
+            part = part * units if read in ROTATING else part
             values[..., rows], axes = read(part, sizes[:, rows], one, start(read, rows))
-            found.append((rows, axes, unit))
+            found.append((rows, axes, diagonal(units) if read in ROTATING else 1.0))
     for (rule, is_whole), rows in spans(RULES):
         before, after = (scatter, result) if is_whole else (values, values)
         after[..., rows] = rule(before[..., rows], sizes[:, rows], start(rule, rows))
     for rows, axes, unit in found:
         if axes is None:
-            diagonal(result)[..., rows] = values[..., rows]
+            diagonal(result)[..., rows] = values[..., rows] / unit
         else:
-            result[..., rows] = turned_back(axes, values[..., rows])
-        if unit is not None:
-            result[..., rows] /= unit
+            result[..., rows] = turned_back(axes, values[..., rows]) / units
     return result

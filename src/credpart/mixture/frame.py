@@ -178,9 +178,9 @@ def by_chance(flatness: Array, proportions: Array, n: float, d: int) -> NDArray[
     """
     result = np.asarray(flatness > 1.0 / FLAT)
     if result.any():
-        sizes = np.minimum(n * proportions, n)
+        sizes = np.minimum(n * proportions[result], n)
         subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
-        # 0 is an absent component, inf one without any width
-        logs = -np.log(np.clip(flatness, ABSENT, 1.0 / ABSENT))
-        result &= subsets + 0.5 * np.maximum(sizes - d, 0.0) * logs > 0.0
+        # inf is a component without any width
+        logs = -np.log(np.minimum(flatness[result], 1.0 / ABSENT))
+        result[result] = subsets + 0.5 * np.maximum(sizes - d, 0.0) * logs > 0.0
     return result

@@ -44,6 +44,17 @@ class Groups(NamedTuple):
         """Some of the groups, or all of them along new axes."""
         return Groups(self.sizes[index], self.means[:, *index], self.scatter[:, :, *index])
 
+    def merge(self, i: int, j: int) -> None:
+        """Make group i the union of both, in place."""
+        sizes, means, scatter = self
+        total = sizes[i] + sizes[j]
+        share = sizes[j] / total
+        gap = means[:, j] - means[:, i]
+        scatter[:, :, i] += scatter[:, :, j]
+        scatter[:, :, i] += (sizes[i] * share * gap)[:, None] * gap
+        means[:, i] += share * gap
+        sizes[i] = total
+
 
 def balance(X: Array) -> Array:
     """Principal components of the scaled data, divided by the roots of their spreads [SR15]_.
@@ -93,12 +104,6 @@ def unite(one: Groups, other: Groups) -> tuple[Array, Array]:
     return sizes, one.scatter + other.scatter + between
 
 
-def merge(one: Groups, other: Groups) -> Groups:
-    """The same, with their means."""
-    sizes, scatter = unite(one, other)
-    return Groups(sizes, one.means + other.sizes / sizes * (other.means - one.means), scatter)
-
-
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # pivots of flat groups are 0
 def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int, Labels]:
     """Labels of the groups when they have been merged to each of the ``numbers`` of clusters."""
@@ -112,12 +117,10 @@ def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int,
     for step in range(len(gone)):
         kept[step] = i = int(lowest.argmin())
         gone[step] = j = int(nearest[i])
-        united = groups.at(slice(i, i + 1))
-        for field, merged in zip(united, merge(united, groups.at(slice(j, j + 1))), strict=True):
-            field[:] = merged
+        groups.merge(i, j)
         own[i] += own[j] + lowest[i]
         own[j] = -np.inf  # so that nothing is ever merged with j again
-        rise = cost(*unite(united, groups)) - own[i] - own
+        rise = cost(*unite(groups.at(slice(i, i + 1)), groups)) - own[i] - own
         rises[:, j] = np.inf
         rises[:i, i] = rise[:i]
         rises[i, i + 1 :] = rise[i + 1 :]

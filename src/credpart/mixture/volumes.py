@@ -18,6 +18,7 @@ Rule = Callable[[Array, Array, Array | None], Array]
 
 TOLERANCE = 1e-10  # of the cost: volumes and angles, of which it is a square, end at its root
 MAX_INNER = 100
+TINY = np.finfo(float).tiny
 
 
 def one_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
@@ -36,23 +37,10 @@ def own_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None =
     else:
         traces = diagonal(previous.T).sum(axis=0)
         # an absent component may have no previous covariance
-        volumes = _better_volumes(matrices, sizes, np.where(traces > 0.0, traces, 1.0))
+        volumes = _step_towards(matrices, sizes, np.where(traces > 0.0, traces, 1.0))
     common = (matrices / volumes).sum(axis=-2, keepdims=True) / sizes.sum(axis=0)
     result: Array = volumes * common
     return result
-
-
-def _better_volumes(matrices: Array, sizes: Array, volumes: Array) -> Array:
-    T = relative(matrices / volumes)
-    traces = diagonal(T).sum(axis=0)
-    wanted = sizes * (len(matrices) / sizes.sum(axis=0))
-    step = np.where(wanted > 1e-12, np.log(traces / wanted), 0.0)
-    mix = (T * step).sum(axis=-2).reshape(-1, sizes.shape[1])
-    slope = ((traces - wanted) * step).sum(axis=0)
-    bend = (traces * step * step).sum(axis=0) - (mix * mix).sum(axis=0)
-    step *= slope / (bend + 1e-12 * slope + np.finfo(float).tiny)
-    length = 2.0 * np.abs(step).max(axis=0)
-    return volumes * np.exp(step * (np.log1p(length) / (length + np.finfo(float).tiny)))
 
 
 def _solve_volumes(matrices: Array, sizes: Array, volumes: Array) -> Array:
@@ -73,8 +61,7 @@ def _step_volumes(matrices: Array, sizes: Array, volumes: Array) -> tuple[Array,
 
     With ``lam_k = exp(l_k)`` and ``C = sum_k W_k / lam_k``, the profile ``d sum_k n_k l_k + n
     log|C|`` is convex in l; ``T_k = C^-1 W_k / lam_k`` gives its gradient ``tr(T_k)`` and its
-    Hessian ``tr(T_k T_h)``.  This is a step of Newton's, shortened where it is long: then the
-    Hessian is nearly singular, as it is where shapes are unlike.
+    Hessian ``tr(T_k T_h)``.  This is a step of Newton's, shortened.
     """
     k, b = sizes.shape
     n = sizes.sum(axis=0)
@@ -86,9 +73,36 @@ def _step_volumes(matrices: Array, sizes: Array, volumes: Array) -> tuple[Array,
     hessian = 1.0 - flat @ flat.mT
     hessian.reshape(b, -1)[:, :: k + 1] += (np.maximum(traces, sizes < 1e-12 * n) + 1e-12).T
     step = np.linalg.solve(hessian, gradient.T[..., None])[..., 0].T
+    return volumes * np.exp(_shortened(step)), np.abs(step).max(axis=0)
+
+
+def _step_towards(matrices: Array, sizes: Array, volumes: Array) -> Array:
+    """Better volumes, out of good ones.
+
+    Alternating between ``C`` and the volumes goes on by ``log tr(T_k)`` less its wanted value (see
+    `_step_volumes`).  Nearly as good as Newton's step is a longer one that way: without a system
+    to solve.
+    """
+    T = relative(matrices / volumes)
+    traces = diagonal(T).sum(axis=0)
+    wanted = sizes * (len(matrices) / sizes.sum(axis=0))
+    # an absent component stays where it is
+    way = np.where(wanted > 1e-12, np.log(np.maximum(traces, TINY) / wanted), 0.0)
+    slope = ((traces - wanted) * way).sum(axis=0)
+    steep, mixed = (traces * way * way).sum(axis=0), (T * way).sum(axis=-2)
+    bend = np.maximum(steep - (mixed * mixed).sum(axis=tuple(range(mixed.ndim - 1))), 1e-12 * steep)
+    return volumes * np.exp(_shortened(way * (slope / (bend + TINY))))
+
+
+def _shortened(step: Array) -> Array:
+    """A step (k, b) that Newton's method asks for, so short that the profile never rises.
+
+    Along a step the third derivative is at most ``2 max_k |step_k|`` times the second.  Long ones
+    are asked for where the Hessian is nearly singular, as it is where shapes are unlike.
+    """
     length = 2.0 * np.abs(step).max(axis=0)
-    step = step * (np.log1p(length) / (length + np.finfo(float).tiny))
-    return volumes * np.exp(step), 0.5 * length
+    result: Array = step * (np.log1p(length) / (length + TINY))
+    return result
 
 
 def one_volume_own_shape(matrices: Array, sizes: Array, previous: Array | None = None) -> Array:
