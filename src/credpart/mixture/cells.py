@@ -3,6 +3,7 @@
 A mixture with fewer components is padded with absent ones.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -85,18 +86,20 @@ Run = Candidate | Outcome  # an outcome may go on
 
 
 def gather(runs: Sequence[Run], k: int) -> tuple[Array, Any]:
-    """Statistics (b, k, p) of runs and the parameters they come from, if these are known."""
-    sources = {id(run.source): run.source for run in runs}
-    rows: dict[int, list[int]] = {key: [] for key in sources}
+    """Statistics (b, k, p) of runs and the parameters they come from, if these are known.
+
+    Source by source: runs that go on come from few.
+    """
+    rows: dict[int, list[int]] = defaultdict(list)
     for i, run in enumerate(runs):
         rows[id(run.source)].append(i)
     first = runs[0].source
     stacks = [np.zeros((len(runs), k, *field.shape[2:])) for field in fields(first)]
-    for key, source in sources.items():
-        places = [runs[i].place for i in rows[key]]
+    for some in rows.values():
+        source, places = runs[some[0]].source, [runs[i].place for i in some]
         for stack, field in zip(stacks, fields(source), strict=True):
             width = min(k, field.shape[1])
-            stack[rows[key], :width] = field[places, :width]
+            stack[some, :width] = field[places, :width]
     statistics, *params = stacks
     return statistics, type(first.params)(*params) if params else None
 
