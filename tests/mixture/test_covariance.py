@@ -2,7 +2,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.linalg import expm
 from scipy.optimize import minimize, minimize_scalar
@@ -196,6 +196,7 @@ def test_iterative_forms_are_where_a_general_optimiser_ends(name, c, d):
 @pytest.mark.parametrize(("name", "inner"), NESTED)
 @settings(deadline=None, max_examples=10)
 @given(statistics=statistics(2, 5))
+@example(statistics=draw_statistics(1, 3, 4, 506499915))
 def test_nested_structure_is_never_better(name, inner, statistics):
     outer = cost(update(name, *statistics, None), *statistics)
     assert outer <= cost(update(inner, *statistics, None), *statistics) + 1e-7
@@ -246,13 +247,52 @@ def test_own_volumes_are_optimal_where_shapes_are_unlike(name, ratio):
 
 
 @pytest.mark.parametrize("name", ["VEI", "VEE", "VEV"])
-def test_warm_steps_soon_reach_the_cold_answer(name):
-    scatter, sizes = unlike(30)
-    moved = update(name, *unlike(30, seed=2), None)
+@pytest.mark.parametrize("ratio", [30, 300])
+def test_warm_steps_soon_reach_the_cold_answer(name, ratio):
+    scatter, sizes = unlike(ratio)
+    moved = update(name, *unlike(ratio, seed=2), None)
     for _ in range(15):
         moved = update(name, scatter, sizes, moved)
     answer = cost(update(name, scatter, sizes, None), scatter, sizes)
     np.testing.assert_allclose(cost(moved, scatter, sizes), answer, rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["VEI", "VEE", "VEV"])
+def test_one_warm_step_finds_the_volumes_of_equal_shapes(name):
+    shape, volumes = np.diag([1.0, 4.0, 9.0]), np.array([1.0, 50.0, 0.2])[:, None, None]
+    sizes = np.array([[20.0, 50.0, 30.0]])
+    scatter = (sizes[..., None, None] * volumes) * shape
+    found = update(name, scatter, sizes, np.tile(np.eye(3), (1, 3, 1, 1)))
+    np.testing.assert_allclose(found[0], volumes * shape, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["VEI", "VEE", "VEV"])
+def test_a_component_without_width_does_not_hold_up_the_others(name):
+    scatter, sizes = draw_statistics(5, 4, 3, seed=2)
+    scatter[:, 3] *= 1e-20
+    sizes[:, 3] = 1e-6
+    answer = cost(update(name, scatter, sizes, None), scatter, sizes)
+    moved = np.tile(np.eye(3), (5, 4, 1, 1))
+    for _ in range(6):
+        moved = update(name, scatter, sizes, moved)
+    np.testing.assert_allclose(cost(moved, scatter, sizes), answer, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("is_warm", [False, True])
+def test_units_count_where_spheres_and_angles_do(name, is_warm):
+    scatter, sizes = draw_statistics(4, 3, 3, seed=6)
+    codes, scales = np.full(4, NAMES.index(name)), np.array([1.0, 30.0, 1e-3])
+    units = scales[:, None] * scales
+    # of another structure, so that volumes depend on how they are read
+    start = draw_statistics(4, 3, 3, seed=7)[0] if is_warm else None
+    found = covariance.update(scatter, sizes, codes, start, units)
+    if name in ("EII", "VII", "EVE", "VVE", "EEV", "VEV"):
+        there = None if start is None else start * units
+        expected = update(name, scatter * units, sizes, there) / units
+    else:
+        expected = update(name, scatter, sizes, start)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 @settings(deadline=None, max_examples=50)
@@ -355,7 +395,7 @@ def test_absent_components_have_no_influence(name, statistics, seed, warm):
     start = padded_start = None
     if warm is not None:  # nothing, or anything, is known of absent components
         start = update(name, *draw_statistics(1, c, d, seed), None)
-        unknown = np.broadcast_to(float(warm) * np.eye(d), (1, 2, d, d))
+        unknown = float(warm) * draw_statistics(1, 2, d, seed + 1)[0]
         padded_start = np.concatenate([start, unknown], axis=1)
     absent = np.broadcast_to(ABSENT * np.eye(d), (1, 2, d, d))
     padded = update(

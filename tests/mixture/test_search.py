@@ -29,6 +29,7 @@ from credpart.mixture.search import (
     distinct,
     divide,
     follow,
+    from_partitions,
     is_spare,
     kin,
     search,
@@ -376,6 +377,18 @@ def test_the_same_partition_starts_once():
     one, renamed, other = np.array([0, 0, 1]), np.array([1, 1, 0]), np.array([0, 1, 1])
     starts = [{1: np.zeros(3, int), 2: one}, {2: renamed}, {1: np.zeros(3, int), 2: other}]
     assert [(rank, c) for rank, c, _ in distinct(starts)] == [(0, 1), (0, 2), (2, 2)]
+
+
+def test_candidates_of_the_first_partition_are_known(cloud):
+    setting, _ = candidates(cloud, [], {})
+    starts = starting_partitions(cloud, np.ones(100), [2, 3], 2)
+    made = list(from_partitions(setting, starts))
+    assert len(made) == 4 * len(STRUCTURES)
+    assert [one.is_first for one in made] == [True] * (2 * len(STRUCTURES)) + [False] * (
+        2 * len(STRUCTURES)
+    )
+    sizes = made[0].source.statistics[0, :, 0]
+    np.testing.assert_array_equal(sizes, np.bincount(starts[0][2]))
 
 
 def test_flaws_have_reasons(outcomes, cloud):

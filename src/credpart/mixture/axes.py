@@ -72,7 +72,8 @@ def common_axes(
     if previous is not None:
         b, k, d, _ = previous.shape
         # unequal weights, lest a sum be a sphere where its terms are none
-        sums = 1.0 / np.arange(1.0, k + 1.0) @ previous.reshape(b, k, d * d)
+        weights = (sizes.T > ABSENT) / np.arange(1.0, k + 1.0)
+        sums = weights[:, None] @ previous.reshape(b, k, d * d)
         start = _eigh(sums.reshape(b, d, d))[1]
         axes, values, _ = _rotate_jointly(scatter.T, sizes.T, has_one_volume, start, 1)
         return values.T, axes[:, None]
@@ -84,17 +85,26 @@ def _solve_axes(scatter: Array, sizes: Array, has_one_volume: Mask) -> tuple[Arr
     """Common axes (b, d, d) and sums of squares (b, k, d) along them, from several starts."""
     plain = np.broadcast_to(np.eye(len(scatter)), scatter[:, :, 0].T.shape)
     nested = _eigh(one_volume_one_shape(scatter, sizes)[:, :, 0].T)[1]
-    axes = _best_axes(scatter.T, sizes.T, np.ones_like(has_one_volume), [plain, nested])
+    is_one = np.ones_like(has_one_volume)
+    axes, values = _to_the_end(scatter.T, sizes.T, is_one, [plain, nested])
     rows = np.flatnonzero(~has_one_volume)
     if len(rows):
         some = scatter[..., rows], sizes[:, rows]
         nested = _eigh(own_volume_one_shape(*some)[:, :, 0].T)[1]
         starts = [plain[rows], nested, axes[rows]]
-        axes[rows] = _best_axes(some[0].T, some[1].T, has_one_volume[rows], starts)
-    values, going = np.empty((*sizes.T.shape, len(scatter))), np.arange(len(axes))
+        axes[rows], values[rows] = _to_the_end(some[0].T, some[1].T, ~is_one[rows], starts)
+    return axes, values
+
+
+def _to_the_end(
+    scatter: Array, sizes: Array, has_one_volume: Mask, starts: Sequence[Array]
+) -> tuple[Array, Array]:
+    """Common axes and sums of squares along them, from the best of some starts (b, d, d)."""
+    axes = _best_axes(scatter, sizes, has_one_volume, starts)
+    values, going = np.empty(scatter.shape[:-1]), np.arange(len(axes))
     for _ in range(ROUNDS):
         axes[going], values[going], angles = _rotate_jointly(
-            scatter.T[going], sizes.T[going], has_one_volume[going], axes[going], SWEEPS
+            scatter[going], sizes[going], has_one_volume[going], axes[going], SWEEPS
         )
         going = going[np.abs(angles).max(axis=(1, 2)) > np.sqrt(TOLERANCE)]
         if not len(going):

@@ -69,7 +69,7 @@ class Outcome(NamedTuple):
 
     cell: Cell
     source: EMResult
-    place: int
+    place: int  # in the source
     is_first: bool
     n_iter: int
     loglik: float
@@ -91,20 +91,20 @@ def gather(runs: Sequence[Run], k: int) -> tuple[Array, Any]:
     Source by source: runs that go on come from few.
     """
     rows: dict[int, list[int]] = defaultdict(list)
-    for i, run in enumerate(runs):
-        rows[id(run.source)].append(i)
+    for i, one in enumerate(runs):
+        rows[id(one.source)].append(i)
     first = runs[0].source
-    stacks = [np.zeros((len(runs), k, *field.shape[2:])) for field in fields(first)]
+    stacks = [np.zeros((len(runs), k, *field.shape[2:])) for field in arrays_of(first)]
     for some in rows.values():
         source, places = runs[some[0]].source, [runs[i].place for i in some]
-        for stack, field in zip(stacks, fields(source), strict=True):
+        for stack, field in zip(stacks, arrays_of(source), strict=True):
             width = min(k, field.shape[1])
             stack[some, :width] = field[places, :width]
     statistics, *params = stacks
     return statistics, type(first.params)(*params) if params else None
 
 
-def fields(source: Source | EMResult) -> list[Array]:
+def arrays_of(source: Source | EMResult) -> list[Array]:
     """The arrays of a source."""
     return [source.statistics, *(() if source.params is None else source.params)]
 

@@ -123,8 +123,9 @@ AXES = Stretch.of([row.axes for row in _ROWS])
 RULES = Stretch.of([(row.rule, row.axes is any_axes) for row in _ROWS])
 HAS_ONE_VOLUME = np.array([row.rule in (EE, EV) for row in _ROWS])
 ITERATIVE = common_axes, VE
-# these axes depend on the angles between columns, hence on the columns' units
+# spheres and angles between columns depend on the columns' units
 ROTATING = no_axes, common_axes, own_axes
+ROTATES = np.array([row.axes in ROTATING for row in _ROWS])[:, None, None, None]
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # singular ones become NaN
@@ -137,7 +138,7 @@ def update(
 ) -> Array:
     """Covariances (b, k, d, d) of each replicate under the structure of its code.
 
-    Angles are those of matrices times ``units`` (d, d).
+    Spheres and angles are those of matrices times ``units`` (d, d).
     """
     units = np.ones(scatter.shape[-2:]) if units is None else units
     places = PLACES[codes]
@@ -147,7 +148,8 @@ def update(
     def start(kind: object, rows: slice) -> Array | None:
         if previous is None or kind not in ITERATIVE:
             return None
-        return previous[order[rows]] * units
+        chosen = order[rows]
+        return previous[chosen] * np.where(ROTATES[places[chosen]], units, 1.0)
 
     if is_sorted:
         return _update(scatter.T, sizes.T, places, start, units[..., None, None]).T

@@ -18,6 +18,7 @@ Rule = Callable[[Array, Array, Array | None], Array]
 
 TOLERANCE = 1e-10  # of the cost: volumes and angles, of which it is a square, end at its root
 MAX_INNER = 100
+FEW = 1e-12  # share of the objects of a component that is as good as absent
 TINY = np.finfo(float).tiny
 
 
@@ -59,9 +60,10 @@ def _solve_volumes(matrices: Array, sizes: Array, volumes: Array) -> Array:
 def _step_volumes(matrices: Array, sizes: Array, volumes: Array) -> tuple[Array, Array]:
     """Better volumes, and the largest change (b,) of their logarithms that was asked for.
 
-    With ``lam_k = exp(l_k)`` and ``C = sum_k W_k / lam_k``, the profile ``d sum_k n_k l_k + n
-    log|C|`` is convex in l; ``T_k = C^-1 W_k / lam_k`` gives its gradient ``tr(T_k)`` and its
-    Hessian ``tr(T_k T_h)``.  This is a step of Newton's, shortened.
+    With ``lam_k = exp(l_k)``, ``C = sum_k W_k / lam_k`` and ``T_k = C^-1 W_k / lam_k``, the profile
+    ``(d / n) sum_k n_k l_k + log|C|`` is convex in l.  Its gradient is ``d n_k / n - tr(T_k)``, its
+    Hessian ``tr(T_k) - tr(T_k T_k)`` on the diagonal and ``-tr(T_k T_h)`` elsewhere.  This is a
+    step of Newton's, shortened.
     """
     k, b = sizes.shape
     n = sizes.sum(axis=0)
@@ -71,37 +73,41 @@ def _step_volumes(matrices: Array, sizes: Array, volumes: Array) -> tuple[Array,
     flat = np.ascontiguousarray(T.reshape(-1, k, b).T)
     # 1.0: the profile is flat along (1, ..., 1); 1e-12: and without end if W_k is singular
     hessian = 1.0 - flat @ flat.mT
-    hessian.reshape(b, -1)[:, :: k + 1] += (np.maximum(traces, sizes < 1e-12 * n) + 1e-12).T
+    hessian.reshape(b, -1)[:, :: k + 1] += (np.maximum(traces, sizes < FEW * n) + 1e-12).T
     step = np.linalg.solve(hessian, gradient.T[..., None])[..., 0].T
-    return volumes * np.exp(_shortened(step)), np.abs(step).max(axis=0)
+    return volumes * np.exp(step * _shortening(step)), np.abs(step).max(axis=0)
 
 
 def _step_towards(matrices: Array, sizes: Array, volumes: Array) -> Array:
     """Better volumes, out of good ones.
 
-    Alternating between ``C`` and the volumes goes on by ``log tr(T_k)`` less its wanted value (see
-    `_step_volumes`).  Nearly as good as Newton's step is a longer one that way: without a system
-    to solve.
+    Alternating between ``C`` and the volumes, ``l_k`` changes by ``log tr(T_k)`` less the log of
+    the trace that is wanted (see `_step_volumes`).  A longer step that way, which the Hessian along
+    it tells, is nearly as good as Newton's: without a system to solve.
     """
     T = relative(matrices / volumes)
     traces = diagonal(T).sum(axis=0)
-    wanted = sizes * (len(matrices) / sizes.sum(axis=0))
+    shares = sizes / sizes.sum(axis=0)
+    wanted = len(matrices) * shares
     # an absent component stays where it is
-    way = np.where(wanted > 1e-12, np.log(np.maximum(traces, TINY) / wanted), 0.0)
+    way = np.where(shares > FEW, np.log(np.maximum(traces, TINY) / wanted), 0.0)
     slope = ((traces - wanted) * way).sum(axis=0)
     steep, mixed = (traces * way * way).sum(axis=0), (T * way).sum(axis=-2)
     bend = np.maximum(steep - (mixed * mixed).sum(axis=tuple(range(mixed.ndim - 1))), 1e-12 * steep)
-    return volumes * np.exp(_shortened(way * (slope / (bend + TINY))))
+    times = slope / (bend + TINY)
+    result: Array = volumes * np.exp(way * np.maximum(times * _shortening(way * times), 1.0))
+    return result
 
 
-def _shortened(step: Array) -> Array:
-    """A step (k, b) that Newton's method asks for, so short that the profile never rises.
+def _shortening(step: Array) -> Array:
+    """What a step (k, b) that Newton's method asks for is multiplied by (b,), lest it overshoot.
 
-    Along a step the third derivative is at most ``2 max_k |step_k|`` times the second.  Long ones
-    are asked for where the Hessian is nearly singular, as it is where shapes are unlike.
+    Along a step the third derivative of the profile is at most the spread ``x`` of the step times
+    the second: so the profile falls up to ``log(1 + x) / x`` of it.  Long steps are asked for where
+    the Hessian is nearly singular, as it is where shapes are unlike.
     """
-    length = 2.0 * np.abs(step).max(axis=0)
-    result: Array = step * (np.log1p(length) / (length + TINY))
+    spread = np.ptp(step, axis=0) + TINY
+    result: Array = np.log1p(spread) / spread
     return result
 
 
