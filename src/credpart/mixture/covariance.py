@@ -160,7 +160,7 @@ def update(
 
 def _update(scatter: Array, sizes: Array, places: Rows, start: Start, units: Array) -> Array:
     """The same for ascending places, with the axes of arrays reversed."""
-    ends = [0, *np.cumsum(np.bincount(places, minlength=len(ORDER))).tolist()]
+    ends = np.searchsorted(places, np.arange(len(ORDER) + 1)).tolist()
 
     def spans(runs: Sequence[Stretch]) -> Iterator[tuple[Any, slice]]:
         for kind, first, stop in runs:

@@ -195,11 +195,12 @@ class Gaussian:
         """Flatness (b, k): infinite where no component is wider than rounding."""
         d = self.frame.d
         present, forms = proportions > 0.0, natural[..., 1 + d :]
-        within, overall = (
-            np.einsum("bkp,pb->bk", forms, scale * (-2.0 / d)) for scale in (pooled, total)
-        )
-        flatness = np.where(present, within, 0.0)
-        found = ((overall < LOST) & present).any(axis=1)
-        if not found.all():
-            flatness[~found] = np.inf
+        pooled, total = (scale * (-2.0 / d) for scale in (pooled, total))
+        flatness = np.where(present, np.einsum("bkp,pb->bk", forms, pooled), 0.0)
+        # as a rule the first component is wide enough
+        lost = ~((np.einsum("bp,pb->b", forms[:, 0], total) < LOST) & present[:, 0])
+        if lost.any():
+            overall = np.einsum("bkp,pb->bk", forms[lost], total[:, lost])
+            lost[lost] = ~((overall < LOST) & present[lost]).any(axis=1)
+            flatness[lost] = np.inf
         return flatness
