@@ -173,13 +173,15 @@ def _update(scatter: Array, sizes: Array, places: Rows, start: Start, units: Arr
             one, part = HAS_ONE_VOLUME[places[rows]], scatter[..., rows]
             part = part * units if read in ROTATING else part
             values[..., rows], axes = read(part, sizes[:, rows], one, start(read, rows))
-            found.append((rows, axes, diagonal(units) if read in ROTATING else 1.0))
+            found.append((rows, read, axes))
     for (rule, is_whole), rows in spans(RULES):
         before, after = (scatter, result) if is_whole else (values, values)
         after[..., rows] = rule(before[..., rows], sizes[:, rows], start(rule, rows))
-    for rows, axes, unit in found:
+    for rows, read, axes in found:
         if axes is None:
-            diagonal(result)[..., rows] = values[..., rows] / unit
+            spread = values[..., rows]
+            spread = spread / diagonal(units) if read in ROTATING else spread
+            diagonal(result)[..., rows] = spread
         else:
             result[..., rows] = turned_back(axes, values[..., rows]) / units
     return result

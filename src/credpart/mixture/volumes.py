@@ -106,7 +106,7 @@ def _shortening(step: Array) -> Array:
     the second: so the profile falls up to ``log(1 + x) / x`` of it.  Long steps are asked for where
     the Hessian is nearly singular, as it is where shapes are unlike.
     """
-    spread = np.ptp(step, axis=0) + TINY
+    spread = step.max(axis=0) - step.min(axis=0) + TINY
     result: Array = np.log1p(spread) / spread
     return result
 
