@@ -126,7 +126,7 @@ def selections(peer):
         stop = tolerance_of_mclust(X)
         ways = ((4, stop), (4, MCLUST_TOLERANCE), (4, DEFAULT_TOLERANCE), (1, stop))
         tasks = [partial(select_mixture, X, n_starts=starts, tol=tol) for starts, tol in ways]
-        repeats = {"gvhd": (1, 1), "gvhd-sample": (3, 1)}.get(name, (7, 3))
+        repeats = {"gvhd": (1, 1), "gvhd-sample": (3, 1)}.get(name, (15, 3))
         other, *ours = by_turns(peer, f"select {name}", tasks, *repeats)
         same, equal, tight, one = (f"{own:.2f} | {own / other:.2f}" for own in ours)
         shape = f"{len(X)} x {X.shape[1]}"
