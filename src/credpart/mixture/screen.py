@@ -75,8 +75,7 @@ def screen(
         structure = row.shape
         if structure is None:
             continue
-        spherical = structure.spherical
-        if constant and not spherical:
+        if constant and not structure.spherical:
             refused[c, model] = f"{_named(table, constant)} constant"
         elif dependent and not structure.diagonal:
             refused[c, model] = f"{_named(table, dependent)} a linear combination of other columns"

@@ -46,14 +46,10 @@ class Groups(NamedTuple):
 
     def merge(self, i: int, j: int) -> None:
         """Make group i the union of both, in place."""
-        sizes, means, scatter = self
-        total = sizes[i] + sizes[j]
-        share = sizes[j] / total
-        gap = means[:, j] - means[:, i]
-        scatter[:, :, i] += scatter[:, :, j]
-        scatter[:, :, i] += (sizes[i] * share * gap)[:, None] * gap
-        means[:, i] += share * gap
-        sizes[i] = total
+        one, other = self.at(i), self.at(j)
+        size, scatter = unite(one, other)
+        self.means[:, i] += other.sizes / size * (other.means - one.means)
+        self.sizes[i], self.scatter[:, :, i] = size, scatter
 
 
 def balance(X: Array) -> Array:

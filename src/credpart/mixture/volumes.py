@@ -18,7 +18,7 @@ Rule = Callable[[Array, Array, Array | None], Array]
 
 TOLERANCE = 1e-10  # of the cost: volumes and angles, of which it is a square, end at its root
 MAX_INNER = 100
-FEW = 1e-12  # share of the objects of a component that is as good as absent
+NEGLIGIBLE = 1e-12  # share of the objects of a component that is as good as absent
 TINY = np.finfo(float).tiny
 
 
@@ -73,7 +73,7 @@ def _step_volumes(matrices: Array, sizes: Array, volumes: Array) -> tuple[Array,
     flat = np.ascontiguousarray(T.reshape(-1, k, b).T)
     # 1.0: the profile is flat along (1, ..., 1); 1e-12: and without end if W_k is singular
     hessian = 1.0 - flat @ flat.mT
-    hessian.reshape(b, -1)[:, :: k + 1] += (np.maximum(traces, sizes < FEW * n) + 1e-12).T
+    hessian.reshape(b, -1)[:, :: k + 1] += (np.maximum(traces, sizes < NEGLIGIBLE * n) + 1e-12).T
     step = np.linalg.solve(hessian, gradient.T[..., None])[..., 0].T
     return volumes * np.exp(step * _shortening(step)), np.abs(step).max(axis=0)
 
@@ -90,7 +90,7 @@ def _step_towards(matrices: Array, sizes: Array, volumes: Array) -> Array:
     shares = sizes / sizes.sum(axis=0)
     wanted = len(matrices) * shares
     # an absent component stays where it is
-    way = np.where(shares > FEW, np.log(np.maximum(traces, TINY) / wanted), 0.0)
+    way = np.where(shares > NEGLIGIBLE, np.log(np.maximum(traces, TINY) / wanted), 0.0)
     slope = ((traces - wanted) * way).sum(axis=0)
     steep, mixed = (traces * way * way).sum(axis=0), (T * way).sum(axis=-2)
     bend = np.maximum(steep - (mixed * mixed).sum(axis=tuple(range(mixed.ndim - 1))), 1e-12 * steep)
