@@ -2,8 +2,8 @@
 
 Shapes: ``scatter`` (d, d, k, b), ``sizes`` (k, b).  The result is sums of squares (d, k, b) along
 the axes, or (k, b) of spheres, and the axes (b, k or 1, d, d), or None if they are the columns.
-``has_one_volume`` (b,) and ``previous``, covariances (b, k, d, d) or None, are for the axes that
-depend on volumes.
+``has_one_volume`` (b,) and ``previous``, matrices (b, d, d) or None, are for the axes that depend on
+volumes.
 
 References
 ----------
@@ -65,16 +65,12 @@ def common_axes(
 ) -> tuple[Array, Array]:
     """The best axes that all components share, each with its own shape.
 
-    From the axes of the previous covariances EM only needs that the likelihood rises.  Without
-    them several starts are tried: those of the nested structures are among them, so that these
+    From the axes of previous matrices EM only needs that the likelihood rises.  Without them
+    several starts are tried: those of the nested structures are among them, so that these
     are never better.
     """
     if previous is not None:
-        b, k, d, _ = previous.shape
-        # unequal weights, lest a sum be a sphere where its terms are none
-        weights = (sizes.T > ABSENT) / np.arange(1.0, k + 1.0)
-        sums = weights[:, None] @ previous.reshape(b, k, d * d)
-        start = _eigh(sums.reshape(b, d, d))[1]
+        start = _eigh(previous)[1]
         axes, values, _ = _rotate_jointly(scatter.T, sizes.T, has_one_volume, start, 1)
         return values.T, axes[:, None]
     axes, values = _solve_axes(scatter, sizes, has_one_volume)

@@ -6,9 +6,8 @@ that of the Identity.  Estimates depend on the weighted scatter matrices and the
 structure ever sees the data.  A structure is two choices: the axes along which scatter matrices
 are read, and one of four rules for the volumes and shapes along these.
 
-Shapes: ``scatter`` (b, k, d, d), ``sizes`` (b, k), result (b, k, d, d).  ``previous`` is a start
-for the structures that iterate: covariances of the same shape, or None.  Inside, the axes are
-reversed: operations are quick along the last one.
+Shapes: ``scatter`` (b, k, d, d), ``sizes`` (b, k).  Inside, the axes are reversed: operations are
+quick along the last one.
 
 References
 ----------
@@ -31,7 +30,7 @@ from credpart.mixture.axes import (
     own_axes,
     turned_back,
 )
-from credpart.mixture.matrices import diagonal
+from credpart.mixture.matrices import diagonal, inverse
 from credpart.mixture.volumes import (
     Rule,
     one_volume_one_shape,
@@ -42,7 +41,14 @@ from credpart.mixture.volumes import (
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
-Start = Callable[[object, slice], Array | None]  # previous covariances, for a kind that iterates
+Start = Callable[[object, slice], Array | None]  # of a kind that iterates
+
+
+class Previous(NamedTuple):
+    """Where structures that iterate start: what they read of covariances before, by replicates."""
+
+    volumes: Callable[[Rows], Array]  # (k, b), up to a factor
+    axes: Callable[[Rows], Array]  # (b, d, d): precision matrices that have the common axes
 
 
 class Structure(NamedTuple):
@@ -102,6 +108,7 @@ ORDER = (
 )
 # fmt: on
 PLACES = np.array([ORDER.index(name) for name in NAMES])
+ALL_PLACES = np.arange(len(ORDER) + 1)
 
 
 class Stretch(NamedTuple):
@@ -119,13 +126,63 @@ class Stretch(NamedTuple):
 
 
 _ROWS = [TABLE[name] for name in ORDER]
-AXES = Stretch.of([row.axes for row in _ROWS])
+N_SPHERES = sum(row.spherical for row in _ROWS)  # they come first
+N_AXES = sum(row.axes is not any_axes for row in _ROWS)  # the others come last
+AXES = Stretch.of([row.axes for row in _ROWS[:N_AXES]])
 RULES = Stretch.of([(row.rule, row.axes is any_axes) for row in _ROWS])
 HAS_ONE_VOLUME = np.array([row.rule in (EE, EV) for row in _ROWS])
 ITERATIVE = common_axes, VE
 # spheres and angles between columns depend on the columns' units
 ROTATING = no_axes, common_axes, own_axes
-ROTATES = np.array([row.axes in ROTATING for row in _ROWS])[:, None, None, None]
+
+
+class Estimate(NamedTuple):
+    """Covariances as their structures know them: the axes of arrays are reversed.
+
+    Replicates are in the order of their structures: first those with axes, then the others.
+    """
+
+    values: Array  # (d, k, first of b): variances along axes
+    whole: Array  # (d, d, k, last of b): covariances
+    axes: list[tuple[slice, Array | None]]  # replicates and their axes; None: the columns
+    units: Array  # (d, d, 1, 1): axes are those of covariances times these
+    back: Rows | None = None  # where the replicates are, if not in their places
+
+    def covariances(self) -> Array:
+        """Covariances (b, k, d, d)."""
+        result = self._along_axes(self.values, 1.0 / self.units)
+        result[..., self.values.shape[-1] :] = self.whole
+        return self._in_place(result).T
+
+    def precisions(self) -> tuple[Array, Array]:
+        """Inverses (d, d, k, b) of the covariances, and the log determinants (k, b) of these."""
+        first = self.values.shape[-1]
+        result = self._along_axes(1.0 / self.values, self.units)
+        logdet = np.empty(result.shape[2:])
+        logdet[:, :first] = np.log(self.values).sum(axis=0)
+        turned = [rows for rows, axes in self.axes if axes is not None]
+        if turned:
+            log_unit = np.log(diagonal(self.units)).sum()
+            for rows in turned:
+                logdet[:, rows] -= log_unit
+        if self.whole.size:
+            result[..., first:], logdet[:, first:] = inverse(self.whole)
+        return self._in_place(result), self._in_place(logdet)
+
+    def _along_axes(self, values: Array, units: Array) -> Array:
+        """Matrices (d, d, k, b) of replicates with axes, zero for the others."""
+        d, k, first = values.shape
+        result = np.zeros((d, d, k, first + self.whole.shape[-1]))
+        for rows, axes in self.axes:
+            if axes is None:
+                diagonal(result)[..., rows] = values[..., rows]
+            else:
+                result[..., rows] = turned_back(axes, values[..., rows]) * units
+        return result
+
+    def _in_place(self, stack: Array) -> Array:
+        """Replicates in their places."""
+        return stack if self.back is None else stack.take(self.back, axis=-1)
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # singular ones become NaN
@@ -133,10 +190,10 @@ def update(
     scatter: Array,
     sizes: Array,
     codes: Rows,
-    previous: Array | None = None,
+    previous: Previous | None = None,
     units: Array | None = None,
-) -> Array:
-    """Covariances (b, k, d, d) of each replicate under the structure of its code.
+) -> Estimate:
+    """Covariances of each replicate under the structure of its code.
 
     Spheres and angles are those of matrices times ``units`` (d, d).
     """
@@ -149,39 +206,34 @@ def update(
         if previous is None or kind not in ITERATIVE:
             return None
         chosen = order[rows]
-        return previous[chosen] * np.where(ROTATES[places[chosen]], units, 1.0)
+        return previous.axes(chosen) / units if kind is common_axes else previous.volumes(chosen)
 
     if is_sorted:
-        return _update(scatter.T, sizes.T, places, start, units[..., None, None]).T
+        return _update(scatter.T, sizes.T, places, start, units[..., None, None])
     stacks = scatter.T.take(order, axis=-1), sizes.T.take(order, axis=-1)
     result = _update(*stacks, places[order], start, units[..., None, None])
-    return result.take(np.argsort(order), axis=-1).T
+    return result._replace(back=np.argsort(order))
 
 
-def _update(scatter: Array, sizes: Array, places: Rows, start: Start, units: Array) -> Array:
+def _update(scatter: Array, sizes: Array, places: Rows, start: Start, units: Array) -> Estimate:
     """The same for ascending places, with the axes of arrays reversed."""
-    ends = np.searchsorted(places, np.arange(len(ORDER) + 1)).tolist()
+    ends = np.searchsorted(places, ALL_PLACES).tolist()
 
     def spans(runs: Sequence[Stretch]) -> Iterator[tuple[Any, slice]]:
         for kind, first, stop in runs:
             if ends[first] < ends[stop]:
                 yield kind, slice(ends[first], ends[stop])
 
-    values, result, found = np.empty(scatter.shape[1:]), np.zeros(scatter.shape), []
+    values, whole, found = np.empty(scatter.shape[1:]), np.empty(scatter.shape), []
     for read, rows in spans(AXES):
-        if read is not any_axes:
-            one, part = HAS_ONE_VOLUME[places[rows]], scatter[..., rows]
-            part = part * units if read in ROTATING else part
-            values[..., rows], axes = read(part, sizes[:, rows], one, start(read, rows))
-            found.append((rows, read, axes))
+        one, part = HAS_ONE_VOLUME[places[rows]], scatter[..., rows]
+        part = part * units if read in ROTATING else part
+        values[..., rows], axes = read(part, sizes[:, rows], one, start(read, rows))
+        found.append((rows, axes))
     for (rule, is_whole), rows in spans(RULES):
-        before, after = (scatter, result) if is_whole else (values, values)
+        before, after = (scatter, whole) if is_whole else (values, values)
         after[..., rows] = rule(before[..., rows], sizes[:, rows], start(rule, rows))
-    for rows, read, axes in found:
-        if axes is None:
-            spread = values[..., rows]
-            spread = spread / diagonal(units) if read in ROTATING else spread
-            diagonal(result)[..., rows] = spread
-        else:
-            result[..., rows] = turned_back(axes, values[..., rows]) / units
-    return result
+    if ends[N_SPHERES]:
+        values[..., : ends[N_SPHERES]] /= diagonal(units)
+    first = ends[N_AXES]
+    return Estimate(values[..., :first], whole[..., first:], found, units)

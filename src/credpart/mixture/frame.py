@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from credpart.mixture.axes import ABSENT as ABSENT
-from credpart.mixture.covariance import TABLE, update
-from credpart.mixture.matrices import factor
+from credpart.mixture.covariance import TABLE, Estimate, Previous, update
+from credpart.mixture.matrices import inverse
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -47,14 +47,17 @@ class Frame:
     grain: Array  # (d,): standardised data are multiples of it, whatever their units were
     # (d, d): scatter matrices times these are in the data's units, up to a common factor
     unit_products: Array = field(init=False)
+    counts: Array = field(init=False)  # (p, 1, 1): how often the pairs stand in a matrix
 
     def __post_init__(self) -> None:
         # rounded, so that another unit for all columns changes no bit
         mantissa, exponent = np.frexp(self.scale / np.exp(np.log(self.scale).mean()))
         units = np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent)
         products = units[:, None] * units
-        products.flags.writeable = False
-        object.__setattr__(self, "unit_products", products)
+        counts = np.where(self.pairs[0] == self.pairs[1], 1.0, 2.0)[:, None, None]
+        for name, array in (("unit_products", products), ("counts", counts)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
 
     @classmethod
     def of(cls, X: Array, structures: Sequence[str]) -> Self:
@@ -63,8 +66,8 @@ class Frame:
         # The median keeps a far outlier from drowning the other rows' sums of squares.
         center = np.median(X, axis=0)
         scale = (X - center).std(axis=0)
-        diagonal = all(TABLE[name].diagonal for name in structures)
-        pairs = (np.arange(d), np.arange(d)) if diagonal else np.triu_indices(d)
+        is_diagonal = all(TABLE[name].diagonal for name in structures)
+        pairs = pairs_of(d, is_diagonal)
         scale = np.where(scale > 0.0, scale, 1.0)
         low, high = np.percentile((X - center) / scale, [25, 75], axis=0)
         spread = np.round(np.log2(np.where(high > low, high - low, 1.0)))
@@ -112,12 +115,19 @@ class Frame:
         result = np.empty((b, k, 1 + d + len(i)))
         result[..., 0] = (locations * linear).sum(axis=-1)
         result[..., 1 : 1 + d] = -2.0 * linear
-        result[..., 1 + d :] = P[..., i, j] * np.where(i == j, 1.0, 2.0)
+        result[..., 1 + d :] = P[..., i, j] * self.counts[:, 0, 0]
         return result
 
-    def update(self, scatter: Array, sizes: Array, variant: Rows, previous: Array | None) -> Array:
+    def update(
+        self, scatter: Array, sizes: Array, variant: Rows, previous: Previous | None
+    ) -> Estimate:
         """Scale matrices under each replicate's structure."""
         return update(scatter, sizes, variant, previous, self.unit_products)
+
+
+def pairs_of(d: int, is_diagonal: bool) -> tuple[Rows, Rows]:
+    """Which products of columns make up a symmetric matrix."""
+    return (np.arange(d), np.arange(d)) if is_diagonal else np.triu_indices(d)
 
 
 def apply(coefficients: Array, features: Array) -> Array:
@@ -148,11 +158,16 @@ def ellipsoids(matrices: Array, proportions: Array) -> Ellipsoids:
     """Invert scale matrices (b, k, d, d); what is not positive definite becomes NaN."""
     b, k, d, _ = matrices.shape
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        half, logdet = factor(matrices.reshape(-1, d, d).T)  # (d, d, m)
-        P = np.einsum("ijm,ilm->mjl", half, half).reshape(b, k, d, d)
+        inverses, logdet = inverse(matrices.reshape(-1, d, d).T)  # (d, d, m)
+        P = inverses.T.reshape(b, k, d, d)
         pooled = np.einsum("bk,bkde->bde", proportions, matrices)
         flatness = np.einsum("bkde,bde->bk", P, pooled) / d
     return Ellipsoids(P, logdet.reshape(b, k), np.where(proportions > 0.0, flatness, 0.0))
+
+
+def unequal(proportions: Array) -> Array:
+    """Weights (b, 1, k) of present components; a sum by them is no sphere unless its terms are."""
+    return ((proportions > 0.0) / np.arange(1.0, proportions.shape[1] + 1.0))[:, None]
 
 
 def shares(sizes: Array) -> Array:

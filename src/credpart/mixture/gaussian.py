@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.covariance import TABLE
+from credpart.mixture.covariance import TABLE, Previous
 from credpart.mixture.frame import (
     ABSENT,
     SINGULAR,
@@ -21,9 +21,11 @@ from credpart.mixture.frame import (
     by_chance,
     collect,
     log_shares,
+    pairs_of,
     shares,
+    unequal,
 )
-from credpart.mixture.matrices import factor
+from credpart.mixture.matrices import inverse
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -39,9 +41,19 @@ class GaussianParams(NamedTuple):
 
     proportions: Array  # (b, k)
     means: Array  # (b, k, d)
-    covariances: Array  # (b, k, d, d)
     natural: Array  # (b, k, p): log joint density = natural . phi(x)
+    logdet: Array  # (b, k), of the covariances
     flatness: Array  # (b, k): tr(Sigma_k^-1 S) / d for the pooled within-cluster covariance S
+
+    @property
+    def covariances(self) -> Array:
+        """Covariance matrices (b, k, d, d)."""
+        d = self.means.shape[-1]
+        forms = self.natural[..., 1 + d :]
+        i, j = pairs_of(d, is_diagonal=forms.shape[-1] == d)
+        precisions = np.zeros((*forms.shape[:-1], d, d))
+        precisions[..., i, j] = precisions[..., j, i] = forms * np.where(i == j, -2.0, -1.0)
+        return np.ascontiguousarray(inverse(precisions.T)[0].T)
 
 
 class MixtureParams(NamedTuple):
@@ -116,27 +128,27 @@ class Gaussian:
         sums = np.ascontiguousarray(statistics.T)  # operations are quick along the last axis
         sizes, means, products = self._moments(sums)
         scatter = self.frame.matrices(products)
-        start = None if previous is None else previous.covariances
+        start = None if previous is None else self._start(previous)
         if self.pool is None:
-            covariances = self.frame.update(scatter.T, sizes.T, variant, start).T
+            estimate = self.frame.update(scatter.T, sizes.T, variant, start)
         else:
             pooled = scatter.T + self.pooling * self.pool, sizes.T + self.pooling
-            covariances = self.frame.update(*pooled, variant, start).T
+            estimate = self.frame.update(*pooled, variant, start)
+        precisions, logdet = estimate.precisions()
         proportions = shares(np.ascontiguousarray(sizes.T))
-        natural = self._natural(proportions, means, covariances)
+        natural = self._natural(proportions, means, precisions, logdet)
         flatness = self._flatness(proportions, natural, *self._scales(sums, products))
-        means, covariances = np.ascontiguousarray(means.T), np.ascontiguousarray(covariances.T)
-        return GaussianParams(proportions, means, covariances, natural, flatness)
+        fields = proportions, np.ascontiguousarray(means.T), natural, np.ascontiguousarray(logdet.T)
+        return GaussianParams(*fields, flatness)
 
     def log_prior(self, params: GaussianParams) -> Array | float:
         """Likelihood of the pseudo-observations, at each component's mean."""
         if self.pool is None:
             return 0.0
-        b, k, d = params.means.shape
-        half, logdet = factor(params.covariances.reshape(-1, d, d).T)
-        traces = np.einsum("ijm,ilm,jl->m", half, half, self.pool, optimize=True)
+        forms = params.natural[..., 1 + self.frame.d :]
+        traces = -2.0 * (forms @ self.pool[self.frame.pairs])
         # a component that lost its observations keeps its pseudo-observation
-        return np.asarray(-0.5 * self.pooling * (logdet + traces).reshape(b, k).sum(axis=1))
+        return np.asarray(-0.5 * self.pooling * (params.logdet + traces).sum(axis=1))
 
     def pooled(self, statistics: Array, pooling: float = 1.0) -> Self:
         """This family with pseudo-observations of the statistics' pooled covariance (k, p)."""
@@ -155,6 +167,20 @@ class Gaussian:
     def remarks(self, params: GaussianParams) -> list[str]:
         """Nothing: a singular mixture is an error."""
         return []
+
+    def _start(self, params: GaussianParams) -> Previous:
+        """What iterative structures start from."""
+        d = self.frame.d
+
+        def volumes(rows: Rows) -> Array:
+            result: Array = np.exp(params.logdet[rows].T / d)
+            return result
+
+        def axes(rows: Rows) -> Array:
+            forms = params.natural[rows, :, 1 + d :] / self.frame.counts[:, 0, 0]
+            return self.frame.scatter((-2.0 * unequal(params.proportions[rows]) @ forms)[:, 0])
+
+        return Previous(volumes, axes)
 
     def _moments(self, sums: Array) -> tuple[Array, Array, Array]:
         """Sizes (...), means (d, ...) and products of scatter matrices, out of sums (p, ...)."""
@@ -176,19 +202,19 @@ class Gaussian:
         means = moments[1 : 1 + d]
         return products.sum(axis=1) / whole[0], moments[1 + d :] - means[i] * means[j]
 
-    def _natural(self, proportions: Array, means: Array, covariances: Array) -> Array:
+    def _natural(
+        self, proportions: Array, means: Array, precisions: Array, logdet: Array
+    ) -> Array:
         """Natural parameters (b, k, p)."""
         d = len(means)
         i, j = self.frame.pairs
-        half, logdet = factor(covariances)
-        white = np.einsum("ijkb,jkb->ikb", half, means)
-        natural = np.empty((1 + d + len(i), *means.shape[1:]))
-        natural[0] = logdet + (white * white).sum(axis=0)
-        natural[1 : 1 + d] = np.einsum("ijkb,ikb->jkb", half, white)
-        natural[1 + d :] = np.einsum("likb,ljkb->ijkb", half, half)[i, j]
-        natural[0] -= 2.0 * log_shares(proportions).T - d * LOG_2_PI
-        natural[0] *= -0.5
-        natural[1 + d :] *= np.where(i == j, -0.5, -1.0)[:, None, None]
+        natural = np.empty((1 + d + len(i), *logdet.shape))
+        linear = natural[1 : 1 + d]
+        np.einsum("ijkb,jkb->ikb", precisions, means, out=linear)
+        natural[0] = log_shares(proportions).T - 0.5 * (
+            logdet + (linear * means).sum(axis=0) + d * LOG_2_PI
+        )
+        natural[1 + d :] = precisions[i, j] * (-0.5 * self.frame.counts)
         return np.ascontiguousarray(natural.T)
 
     def _flatness(self, proportions: Array, natural: Array, pooled: Array, total: Array) -> Array:

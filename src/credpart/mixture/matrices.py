@@ -29,6 +29,12 @@ def factor(matrices: Array) -> tuple[Array, Array]:
     return both[:, d:], np.log(leading).sum(axis=0)
 
 
+def inverse(matrices: Array) -> tuple[Array, Array]:
+    """Inverses (d, d, ...) and log determinants of matrices (d, d, ...)."""
+    half, logdet = factor(matrices)
+    return np.einsum("li...,lj...->ij...", half, half), logdet
+
+
 def pivots(matrices: Array) -> list[Array]:
     """The d pivots (...) of Gauss's elimination of matrices (d, d, ...): |A| is their product."""
     rest, found = matrices, [matrices[0, 0]]

@@ -3,7 +3,7 @@
 Shapes: ``matrices`` (d, k, b), scatter matrices that are diagonal along axes that are given, or
 whole ones (d, d, k, b); ``sizes`` (k, b).  The result is covariances of the shape of the matrices,
 with one component if they are equal.
-``previous``, covariances (b, k, d, d) or None, is where the rule that iterates starts.
+``previous``, volumes (k, b) or None, is where the rule that iterates starts.
 """
 
 from collections.abc import Callable
@@ -36,9 +36,7 @@ def own_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None =
     if previous is None:
         volumes = _solve_volumes(matrices, sizes, diagonal(matrices).sum(axis=0) / sizes)
     else:
-        traces = diagonal(previous.T).sum(axis=0)
-        # an absent component may have no previous covariance
-        volumes = _step_towards(matrices, sizes, np.where(traces > 0.0, traces, 1.0))
+        volumes = _step_towards(matrices, sizes, previous)
     common = (matrices / volumes).sum(axis=-2, keepdims=True) / sizes.sum(axis=0)
     result: Array = volumes * common
     return result
