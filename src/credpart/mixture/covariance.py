@@ -136,6 +136,18 @@ ITERATIVE = common_axes, VE
 ROTATING = no_axes, common_axes, own_axes
 
 
+class Units(NamedTuple):
+    """Spheres and angles are those of matrices times products of units."""
+
+    products: Array  # (d, d)
+    log_product: float  # of the diagonal: what a log determinant gains
+
+    @classmethod
+    def of(cls, units: Array) -> Self:
+        """Units (d,) of the columns."""
+        return cls(units[:, None] * units, 2.0 * float(np.log(units).sum()))
+
+
 class Estimate(NamedTuple):
     """Covariances as their structures know them: the axes of arrays are reversed.
 
@@ -145,31 +157,29 @@ class Estimate(NamedTuple):
     values: Array  # (d, k, first of b): variances along axes
     whole: Array  # (d, d, k, last of b): covariances
     axes: list[tuple[slice, Array | None]]  # replicates and their axes; None: the columns
-    units: Array  # (d, d, 1, 1): axes are those of covariances times these
+    units: Units  # that the axes are in
     back: Rows | None = None  # where the replicates are, if not in their places
 
     def covariances(self) -> Array:
         """Covariances (b, k, d, d)."""
-        result = self._along_axes(self.values, 1.0 / self.units)
+        result = self._along_axes(self.values, 1.0 / self.units.products)
         result[..., self.values.shape[-1] :] = self.whole
         return self._in_place(result).T
 
     def precisions(self) -> tuple[Array, Array]:
         """Inverses (d, d, k, b) of the covariances, and the log determinants (k, b) of these."""
         first = self.values.shape[-1]
-        result = self._along_axes(1.0 / self.values, self.units)
+        result = self._along_axes(1.0 / self.values, self.units.products)
         logdet = np.empty(result.shape[2:])
         logdet[:, :first] = np.log(self.values).sum(axis=0)
-        turned = [rows for rows, axes in self.axes if axes is not None]
-        if turned:
-            log_unit = np.log(diagonal(self.units)).sum()
-            for rows in turned:
-                logdet[:, rows] -= log_unit
+        for rows, axes in self.axes:
+            if axes is not None:
+                logdet[:, rows] -= self.units.log_product
         if self.whole.size:
             result[..., first:], logdet[:, first:] = inverse(self.whole)
         return self._in_place(result), self._in_place(logdet)
 
-    def _along_axes(self, values: Array, units: Array) -> Array:
+    def _along_axes(self, values: Array, products: Array) -> Array:
         """Matrices (d, d, k, b) of replicates with axes, zero for the others."""
         d, k, first = values.shape
         result = np.zeros((d, d, k, first + self.whole.shape[-1]))
@@ -177,7 +187,8 @@ class Estimate(NamedTuple):
             if axes is None:
                 diagonal(result)[..., rows] = values[..., rows]
             else:
-                result[..., rows] = turned_back(axes, values[..., rows]) * units
+                result[..., rows] = turned_back(axes, values[..., rows])
+                result[..., rows] *= products[..., None, None]
         return result
 
     def _in_place(self, stack: Array) -> Array:
@@ -191,13 +202,10 @@ def update(
     sizes: Array,
     codes: Rows,
     previous: Previous | None = None,
-    units: Array | None = None,
+    units: Units | None = None,
 ) -> Estimate:
-    """Covariances of each replicate under the structure of its code.
-
-    Spheres and angles are those of matrices times ``units`` (d, d).
-    """
-    units = np.ones(scatter.shape[-2:]) if units is None else units
+    """Covariances of each replicate under the structure of its code."""
+    units = Units.of(np.ones(scatter.shape[-1])) if units is None else units
     places = PLACES[codes]
     is_sorted = bool((places[1:] >= places[:-1]).all())
     order = np.arange(len(places)) if is_sorted else np.argsort(places, kind="stable")
@@ -206,17 +214,20 @@ def update(
         if previous is None or kind not in ITERATIVE:
             return None
         chosen = order[rows]
-        return previous.axes(chosen) / units if kind is common_axes else previous.volumes(chosen)
+        if kind is common_axes:
+            return previous.axes(chosen) / units.products
+        return previous.volumes(chosen)
 
     if is_sorted:
-        return _update(scatter.T, sizes.T, places, start, units[..., None, None])
+        return _update(scatter.T, sizes.T, places, start, units)
     stacks = scatter.T.take(order, axis=-1), sizes.T.take(order, axis=-1)
-    result = _update(*stacks, places[order], start, units[..., None, None])
+    result = _update(*stacks, places[order], start, units)
     return result._replace(back=np.argsort(order))
 
 
-def _update(scatter: Array, sizes: Array, places: Rows, start: Start, units: Array) -> Estimate:
+def _update(scatter: Array, sizes: Array, places: Rows, start: Start, units: Units) -> Estimate:
     """The same for ascending places, with the axes of arrays reversed."""
+    products = units.products[..., None, None]
     ends = np.searchsorted(places, ALL_PLACES).tolist()
 
     def spans(runs: Sequence[Stretch]) -> Iterator[tuple[Any, slice]]:
@@ -227,13 +238,13 @@ def _update(scatter: Array, sizes: Array, places: Rows, start: Start, units: Arr
     values, whole, found = np.empty(scatter.shape[1:]), np.empty(scatter.shape), []
     for read, rows in spans(AXES):
         one, part = HAS_ONE_VOLUME[places[rows]], scatter[..., rows]
-        part = part * units if read in ROTATING else part
+        part = part * products if read in ROTATING else part
         values[..., rows], axes = read(part, sizes[:, rows], one, start(read, rows))
         found.append((rows, axes))
     for (rule, is_whole), rows in spans(RULES):
         before, after = (scatter, whole) if is_whole else (values, values)
         after[..., rows] = rule(before[..., rows], sizes[:, rows], start(rule, rows))
     if ends[N_SPHERES]:
-        values[..., : ends[N_SPHERES]] /= diagonal(units)
+        values[..., : ends[N_SPHERES]] /= diagonal(products)
     first = ends[N_AXES]
     return Estimate(values[..., :first], whole[..., first:], found, units)

@@ -141,14 +141,14 @@ def e_step(
     members = np.arange(b) if members is None else members
     precision = np.float32 if is_coarse else float
     is_shared = weights.strides[0] == 0  # all replicates have the same weights
-    is_present = params[0] > 0.0
+    # absent components come last
+    widths = k - (params[0] > 0.0)[:, ::-1].argmax(axis=1)
     loglik = np.zeros(b)
     statistics: Any = None
     for some, rows in blocks(b, k, features.shape[-2]):
         weight = weights[:1, rows] if is_shared else weights[members[some], rows]
         part = features[rows] if features.ndim == 2 else features[members[some], rows]
-        # absent components come last; of what is no mixture the first one is looked at
-        present = is_present[some].any(axis=0).nonzero()[0].max(initial=0) + 1
+        present = widths[some].max()
         those = take(params, (some, slice(present)))
         joint = family.log_joint(part, those)
         top = joint.max(axis=1, keepdims=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from credpart.mixture.axes import ABSENT as ABSENT
-from credpart.mixture.covariance import TABLE, Estimate, Previous, update
+from credpart.mixture.covariance import TABLE, Estimate, Previous, Units, update
 from credpart.mixture.matrices import inverse
 
 Array = NDArray[np.float64]
@@ -45,19 +45,18 @@ class Frame:
     scale: Array  # (d,)
     pairs: tuple[Rows, Rows]  # which products x_i x_j are features
     grain: Array  # (d,): standardised data are multiples of it, whatever their units were
-    # (d, d): scatter matrices times these are in the data's units, up to a common factor
-    unit_products: Array = field(init=False)
-    counts: Array = field(init=False)  # (p, 1, 1): how often the pairs stand in a matrix
+    units: Units = field(init=False)  # the data's, up to a common factor
+    counts: Array = field(init=False)  # (p,): how often the pairs stand in a matrix
 
     def __post_init__(self) -> None:
         # rounded, so that another unit for all columns changes no bit
         mantissa, exponent = np.frexp(self.scale / np.exp(np.log(self.scale).mean()))
-        units = np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent)
-        products = units[:, None] * units
-        counts = np.where(self.pairs[0] == self.pairs[1], 1.0, 2.0)[:, None, None]
-        for name, array in (("unit_products", products), ("counts", counts)):
+        units = Units.of(np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent))
+        counts = np.where(self.pairs[0] == self.pairs[1], 1.0, 2.0)
+        for array in (units.products, counts):
             array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        object.__setattr__(self, "units", units)
+        object.__setattr__(self, "counts", counts)
 
     @classmethod
     def of(cls, X: Array, structures: Sequence[str]) -> Self:
@@ -115,14 +114,14 @@ class Frame:
         result = np.empty((b, k, 1 + d + len(i)))
         result[..., 0] = (locations * linear).sum(axis=-1)
         result[..., 1 : 1 + d] = -2.0 * linear
-        result[..., 1 + d :] = P[..., i, j] * self.counts[:, 0, 0]
+        result[..., 1 + d :] = P[..., i, j] * self.counts
         return result
 
     def update(
         self, scatter: Array, sizes: Array, variant: Rows, previous: Previous | None
     ) -> Estimate:
         """Scale matrices under each replicate's structure."""
-        return update(scatter, sizes, variant, previous, self.unit_products)
+        return update(scatter, sizes, variant, previous, self.units)
 
 
 def pairs_of(d: int, is_diagonal: bool) -> tuple[Rows, Rows]:

@@ -29,10 +29,12 @@ from credpart.mixture.matrices import inverse
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 # A mixture is singular where all its components have next to no variance relative to the total
 # covariance.
 LOST = 1e12
+NARROW = 1e5  # trace of a precision below which it is not, whatever weights do to standardised data
 LOG_2_PI = np.log(2.0 * np.pi)
 
 
@@ -137,7 +139,7 @@ class Gaussian:
         precisions, logdet = estimate.precisions()
         proportions = shares(np.ascontiguousarray(sizes.T))
         natural = self._natural(proportions, means, precisions, logdet)
-        flatness = self._flatness(proportions, natural, *self._scales(sums, products))
+        flatness = self._flatness(proportions, natural, sums, products)
         fields = proportions, np.ascontiguousarray(means.T), natural, np.ascontiguousarray(logdet.T)
         return GaussianParams(*fields, flatness)
 
@@ -177,8 +179,8 @@ class Gaussian:
             return result
 
         def axes(rows: Rows) -> Array:
-            forms = params.natural[rows, :, 1 + d :] / self.frame.counts[:, 0, 0]
-            return self.frame.scatter((-2.0 * unequal(params.proportions[rows]) @ forms)[:, 0])
+            forms = unequal(params.proportions[rows]) @ params.natural[rows, :, 1 + d :]
+            return self.frame.scatter(forms[:, 0] * (-2.0 / self.frame.counts))
 
         return Previous(volumes, axes)
 
@@ -190,17 +192,8 @@ class Gaussian:
         sizes = np.where(absent, ABSENT, sums[0])
         means = sums[1 : 1 + d] / sizes
         products = sums[1 + d :] - sums[1 : 1 + d][i] * means[j]
-        np.copyto(products.T, ABSENT * (i == j), where=absent.T[..., None])
+        np.copyto(products.T, ABSENT * (self.frame.counts == 1.0), where=absent.T[..., None])
         return sizes, means, products
-
-    def _scales(self, sums: Array, products: Array) -> tuple[Array, Array]:
-        """Entries (p, b) of the pooled and of the total covariance."""
-        d = self.frame.d
-        i, j = self.frame.pairs
-        whole = sums.sum(axis=1)
-        moments = whole / whole[0]
-        means = moments[1 : 1 + d]
-        return products.sum(axis=1) / whole[0], moments[1 + d :] - means[i] * means[j]
 
     def _natural(
         self, proportions: Array, means: Array, precisions: Array, logdet: Array
@@ -214,19 +207,29 @@ class Gaussian:
         natural[0] = log_shares(proportions).T - 0.5 * (
             logdet + (linear * means).sum(axis=0) + d * LOG_2_PI
         )
-        natural[1 + d :] = precisions[i, j] * (-0.5 * self.frame.counts)
+        natural[1 + d :] = precisions[i, j] * (-0.5 * self.frame.counts[:, None, None])
         return np.ascontiguousarray(natural.T)
 
-    def _flatness(self, proportions: Array, natural: Array, pooled: Array, total: Array) -> Array:
+    def _flatness(
+        self, proportions: Array, natural: Array, sums: Array, products: Array
+    ) -> Array:
         """Flatness (b, k): infinite where no component is wider than rounding."""
         d = self.frame.d
-        present, forms = proportions > 0.0, natural[..., 1 + d :]
-        pooled, total = (scale * (-2.0 / d) for scale in (pooled, total))
+        present, forms, n = proportions > 0.0, natural[..., 1 + d :], sums[0].sum(axis=0)
+        pooled = products.sum(axis=1) / (-0.5 * d * n)  # with a form it makes a trace over d
         flatness = np.where(present, np.einsum("bkp,pb->bk", forms, pooled), 0.0)
         # as a rule the first component is wide enough
-        lost = ~((np.einsum("bp,pb->b", forms[:, 0], total) < LOST) & present[:, 0])
-        if lost.any():
-            overall = np.einsum("bkp,pb->bk", forms[lost], total[:, lost])
-            lost[lost] = ~((overall < LOST) & present[lost]).any(axis=1)
-            flatness[lost] = np.inf
+        narrow = ~((forms[:, 0] @ (self.frame.counts == 1.0) > -0.5 * NARROW) & present[:, 0])
+        if narrow.any():
+            flatness[self._are_lost(forms, present, sums, narrow)] = np.inf
         return flatness
+
+    def _are_lost(self, forms: Array, present: Mask, sums: Array, rows: Mask) -> Rows:
+        """Replicates, of some, without a component that is wide relative to the total covariance."""
+        d, (i, j) = self.frame.d, self.frame.pairs
+        moments = sums[:, :, rows].sum(axis=1)
+        moments /= moments[0]
+        means = moments[1 : 1 + d]
+        total = (moments[1 + d :] - means[i] * means[j]) * (-2.0 / d)
+        is_wide = np.einsum("bkp,pb->bk", forms[rows], total) < LOST
+        return np.flatnonzero(rows)[~(is_wide & present[rows]).any(axis=1)]

@@ -49,7 +49,7 @@ def _solve_volumes(matrices: Array, sizes: Array, volumes: Array) -> Array:
         volumes[:, going], change = _step_volumes(
             matrices[..., going], sizes[:, going], volumes[:, going]
         )
-        going = going[change > np.sqrt(TOLERANCE)]  # a step squares the error
+        going = going[change > TOLERANCE**0.25]  # a step squares the error
         if not len(going):
             break
     return volumes
