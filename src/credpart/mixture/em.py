@@ -158,7 +158,7 @@ def e_step(
         ratios = joint.astype(precision, copy=False)
         np.exp(ratios, out=ratios)
         total = ratios.sum(axis=1, keepdims=True)
-        logs = np.log(total) + top
+        logs = np.log(total).astype(float, copy=False) + top
         loglik[some] += np.vecdot(logs[:, 0], weight)
         ratios *= weight[:, None].astype(precision, copy=False) / total
         joint = ratios.astype(float, copy=False)  # posteriors times weights
