@@ -12,7 +12,10 @@ from credpart.mixture.axes import _precisions, _rotate, _rotate_jointly
 from credpart.mixture.covariance import (
     NAMES,
     ONE_DIMENSION,
+    PLACES,
     STRUCTURES,
+    Previous,
+    Units,
 )
 from credpart.mixture.frame import ABSENT
 from credpart.mixture.matrices import factor, log_determinant
@@ -23,7 +26,11 @@ NESTED = [(name, inner) for name in STRUCTURES for inner in STRUCTURES[name].nes
 
 def update(name, scatter, sizes, previous):
     codes = np.full(len(scatter), NAMES.index(name))
-    return covariance.update(scatter, sizes, codes, previous)
+    return covariance.update(scatter, sizes, codes, warm(previous, sizes)).covariances()
+
+
+def warm(covariances, sizes):
+    return None if covariances is None else Previous.of(covariances, 1.0 * (sizes > ABSENT))
 
 
 def draw_statistics(b, c, d, seed):
@@ -284,9 +291,10 @@ def test_units_count_where_spheres_and_angles_do(name, is_warm):
     scatter, sizes = draw_statistics(4, 3, 3, seed=6)
     codes, scales = np.full(4, NAMES.index(name)), np.array([1.0, 30.0, 1e-3])
     units = scales[:, None] * scales
-    # of another structure, so that volumes depend on how they are read
+    # of another structure, so that it counts how it is read
     start = draw_statistics(4, 3, 3, seed=7)[0] if is_warm else None
-    found = covariance.update(scatter, sizes, codes, start, units)
+    estimate = covariance.update(scatter, sizes, codes, warm(start, sizes), Units.of(scales))
+    found = estimate.covariances()
     if name in ("EII", "VII", "EVE", "VVE", "EEV", "VEV"):
         there = None if start is None else start * units
         expected = update(name, scatter * units, sizes, there) / units
@@ -451,12 +459,27 @@ def test_singular_scatter_raises_nothing_and_spoils_no_other_replicate(name):
 def test_structures_together_are_structures_apart():
     scatter, sizes = draw_statistics(2 * len(STRUCTURES), 3, 3, seed=3)
     codes = np.random.default_rng(0).permutation(np.repeat(np.arange(len(STRUCTURES)), 2))
-    start = covariance.update(*draw_statistics(len(codes), 3, 3, seed=4), codes, None)
+    start = covariance.update(*draw_statistics(len(codes), 3, 3, seed=4), codes).covariances()
     for previous in (None, start):
-        together = covariance.update(scatter, sizes, codes, previous)
+        together = covariance.update(scatter, sizes, codes, warm(previous, sizes)).covariances()
         for code, name in enumerate(STRUCTURES):
             rows = codes == code
-            warm = None if previous is None else previous[rows]
-            apart = update(name, scatter[rows], sizes[rows], warm)
+            own = None if previous is None else previous[rows]
+            apart = update(name, scatter[rows], sizes[rows], own)
             # rows of another structure may keep an inner loop going: up to TOLERANCE
             np.testing.assert_allclose(together[rows], apart, rtol=1e-4, atol=1e-5)
+
+
+def test_precisions_are_inverses_of_the_covariances():
+    scatter, sizes = draw_statistics(2 * len(STRUCTURES), 3, 3, seed=3)
+    scatter[::2, 2], sizes[::2, 2] = ABSENT * np.eye(3), ABSENT
+    codes = np.random.default_rng(0).permutation(np.repeat(np.arange(len(STRUCTURES)), 2))
+    for order in (slice(None), np.argsort(PLACES[codes])):
+        given = scatter[order], sizes[order], codes[order]
+        estimate = covariance.update(*given, units=Units.of(np.array([1.0, 30.0, 1e-2])))
+        precisions, logdet = estimate.precisions()
+        covariances = estimate.covariances()
+        np.testing.assert_allclose(
+            precisions.T @ covariances, np.broadcast_to(np.eye(3), covariances.shape), atol=1e-9
+        )
+        np.testing.assert_allclose(logdet.T, np.linalg.slogdet(covariances)[1], atol=1e-9)

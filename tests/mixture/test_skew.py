@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from credpart.mixture.ascent import maximise
-from credpart.mixture.covariance import NAMES
+from credpart.mixture.covariance import NAMES, Previous
 from credpart.mixture.em import Status, em
 from credpart.mixture.location_scale import LocationScale
 from credpart.mixture.skew import SKEW_NORMAL, SKEW_T
@@ -191,6 +191,7 @@ def test_every_structure_can_be_had(law, structure):
     found = maximise(family, features, weights, start, variant)
     assert found.status[0] == Status.OK
     assert found.loglik[0] >= short.loglik[0]
-    scatter = found.params.scales * 100.0
-    again = family.frame.update(scatter, np.full((1, 3), 100.0), variant, found.params.scales)
-    np.testing.assert_allclose(again, found.params.scales, rtol=1e-6, atol=1e-9)
+    scales, proportions = found.params.scales, found.params.proportions
+    start = Previous.of(scales, proportions)
+    again = family.frame.update(100.0 * scales, np.full((1, 3), 100.0), variant, start)
+    np.testing.assert_allclose(again.covariances(), scales, rtol=1e-6, atol=1e-9)

@@ -2,7 +2,7 @@
 
 Shapes: ``scatter`` (d, d, k, b), ``sizes`` (k, b).  The result is sums of squares (d, k, b) along
 the axes, or (k, b) of spheres, and the axes (b, k or 1, d, d), or None if they are the columns.
-``has_one_volume`` (b,) and ``previous``, matrices (b, d, d) or None, are for the axes that depend on
+``has_one_volume`` (b,) and ``previous``, matrices (b, d, d) or None, are for axes that depend on
 volumes.
 
 References

@@ -30,7 +30,7 @@ from credpart.mixture.axes import (
     own_axes,
     turned_back,
 )
-from credpart.mixture.matrices import diagonal, inverse
+from credpart.mixture.matrices import diagonal, inverse, log_determinant
 from credpart.mixture.volumes import (
     Rule,
     one_volume_one_shape,
@@ -45,10 +45,31 @@ Start = Callable[[object, slice], Array | None]  # of a kind that iterates
 
 
 class Previous(NamedTuple):
-    """Where structures that iterate start: what they read of covariances before, by replicates."""
+    """Covariances that structures which iterate start from: what these read of some replicates."""
 
     volumes: Callable[[Rows], Array]  # (k, b), up to a factor
     axes: Callable[[Rows], Array]  # (b, d, d): precision matrices that have the common axes
+
+    @classmethod
+    def of(cls, covariances: Array, proportions: Array) -> Self:
+        """Covariances (b, k, d, d) of components; absent ones do not count."""
+        k, d = covariances.shape[1:3]
+
+        def volumes(rows: Rows) -> Array:
+            result: Array = np.exp(log_determinant(covariances[rows].T) / d)
+            return result
+
+        def axes(rows: Rows) -> Array:
+            sums = unequal_weights(proportions[rows]) @ covariances[rows].reshape(-1, k, d * d)
+            return inverse(sums.reshape(-1, d, d).T)[0].T
+
+        return cls(volumes, axes)
+
+
+def unequal_weights(proportions: Array) -> Array:
+    """Weights (b, 1, k) of the components present, lest a sum be a sphere and its terms none."""
+    weights: Array = (proportions > 0.0) / np.arange(1.0, proportions.shape[1] + 1.0)
+    return weights[:, None]
 
 
 class Structure(NamedTuple):

@@ -158,15 +158,10 @@ def ellipsoids(matrices: Array, proportions: Array) -> Ellipsoids:
     b, k, d, _ = matrices.shape
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         inverses, logdet = inverse(matrices.reshape(-1, d, d).T)  # (d, d, m)
-        P = inverses.T.reshape(b, k, d, d)
+        P = np.ascontiguousarray(inverses.T).reshape(b, k, d, d)
         pooled = np.einsum("bk,bkde->bde", proportions, matrices)
         flatness = np.einsum("bkde,bde->bk", P, pooled) / d
     return Ellipsoids(P, logdet.reshape(b, k), np.where(proportions > 0.0, flatness, 0.0))
-
-
-def unequal(proportions: Array) -> Array:
-    """Weights (b, 1, k) of present components; a sum by them is no sphere unless its terms are."""
-    return ((proportions > 0.0) / np.arange(1.0, proportions.shape[1] + 1.0))[:, None]
 
 
 def shares(sizes: Array) -> Array:

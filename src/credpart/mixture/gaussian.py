@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.covariance import TABLE, Previous
+from credpart.mixture.covariance import TABLE, Previous, unequal_weights
 from credpart.mixture.frame import (
     ABSENT,
     SINGULAR,
@@ -23,7 +23,6 @@ from credpart.mixture.frame import (
     log_shares,
     pairs_of,
     shares,
-    unequal,
 )
 from credpart.mixture.matrices import inverse
 
@@ -34,7 +33,9 @@ Mask = NDArray[np.bool_]
 # A mixture is singular where all its components have next to no variance relative to the total
 # covariance.
 LOST = 1e12
-NARROW = 1e5  # trace of a precision below which it is not, whatever weights do to standardised data
+NARROW = (
+    1e5  # trace of a precision from which on that may be, whatever weights standardised rows have
+)
 LOG_2_PI = np.log(2.0 * np.pi)
 
 
@@ -130,7 +131,7 @@ class Gaussian:
         sums = np.ascontiguousarray(statistics.T)  # operations are quick along the last axis
         sizes, means, products = self._moments(sums)
         scatter = self.frame.matrices(products)
-        start = None if previous is None else self._start(previous)
+        start = None if previous is None else self._previous(previous)
         if self.pool is None:
             estimate = self.frame.update(scatter.T, sizes.T, variant, start)
         else:
@@ -170,8 +171,8 @@ class Gaussian:
         """Nothing: a singular mixture is an error."""
         return []
 
-    def _start(self, params: GaussianParams) -> Previous:
-        """What iterative structures start from."""
+    def _previous(self, params: GaussianParams) -> Previous:
+        """The covariances, for structures that iterate."""
         d = self.frame.d
 
         def volumes(rows: Rows) -> Array:
@@ -179,7 +180,7 @@ class Gaussian:
             return result
 
         def axes(rows: Rows) -> Array:
-            forms = unequal(params.proportions[rows]) @ params.natural[rows, :, 1 + d :]
+            forms = unequal_weights(params.proportions[rows]) @ params.natural[rows, :, 1 + d :]
             return self.frame.scatter(forms[:, 0] * (-2.0 / self.frame.counts))
 
         return Previous(volumes, axes)
@@ -195,9 +196,7 @@ class Gaussian:
         np.copyto(products.T, ABSENT * (self.frame.counts == 1.0), where=absent.T[..., None])
         return sizes, means, products
 
-    def _natural(
-        self, proportions: Array, means: Array, precisions: Array, logdet: Array
-    ) -> Array:
+    def _natural(self, proportions: Array, means: Array, precisions: Array, logdet: Array) -> Array:
         """Natural parameters (b, k, p)."""
         d = len(means)
         i, j = self.frame.pairs
@@ -210,26 +209,26 @@ class Gaussian:
         natural[1 + d :] = precisions[i, j] * (-0.5 * self.frame.counts[:, None, None])
         return np.ascontiguousarray(natural.T)
 
-    def _flatness(
-        self, proportions: Array, natural: Array, sums: Array, products: Array
-    ) -> Array:
+    def _flatness(self, proportions: Array, natural: Array, sums: Array, products: Array) -> Array:
         """Flatness (b, k): infinite where no component is wider than rounding."""
         d = self.frame.d
         present, forms, n = proportions > 0.0, natural[..., 1 + d :], sums[0].sum(axis=0)
         pooled = products.sum(axis=1) / (-0.5 * d * n)  # with a form it makes a trace over d
         flatness = np.where(present, np.einsum("bkp,pb->bk", forms, pooled), 0.0)
         # as a rule the first component is wide enough
-        narrow = ~((forms[:, 0] @ (self.frame.counts == 1.0) > -0.5 * NARROW) & present[:, 0])
+        is_wide = forms[:, 0] @ (self.frame.counts == 1.0) > -0.5 * NARROW
+        narrow = ~(is_wide & present[:, 0])
         if narrow.any():
-            flatness[self._are_lost(forms, present, sums, narrow)] = np.inf
+            flatness[self._find_lost(forms, present, sums, narrow)] = np.inf
         return flatness
 
-    def _are_lost(self, forms: Array, present: Mask, sums: Array, rows: Mask) -> Rows:
-        """Replicates, of some, without a component that is wide relative to the total covariance."""
+    def _find_lost(self, forms: Array, present: Mask, sums: Array, rows: Mask) -> Rows:
+        """Those of some replicates that have no component of any width in the total covariance."""
         d, (i, j) = self.frame.d, self.frame.pairs
         moments = sums[:, :, rows].sum(axis=1)
         moments /= moments[0]
         means = moments[1 : 1 + d]
         total = (moments[1 + d :] - means[i] * means[j]) * (-2.0 / d)
         is_wide = np.einsum("bkp,pb->bk", forms[rows], total) < LOST
-        return np.flatnonzero(rows)[~(is_wide & present[rows]).any(axis=1)]
+        lost: Rows = np.flatnonzero(rows)[~(is_wide & present[rows]).any(axis=1)]
+        return lost

@@ -37,10 +37,7 @@ from credpart.mixture.frame import (
     log_shares,
     outer,
     shares,
-    unequal,
 )
-
-from credpart.mixture.matrices import inverse, log_determinant
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -200,7 +197,9 @@ class LocationScale:
     ) -> LocationScaleParams:
         """Maximise the expected likelihood under each replicate's structure."""
         sizes, locations, skewness, scatter, dof = self._regress(statistics)
-        start = None if previous is None else self._previous(previous)
+        start = None
+        if previous is not None:
+            start = Previous.of(previous.scales, previous.proportions)
         pool = 0.0 if self.pool is None else self.pooling * self.pool
         estimate = self.frame.update(scatter + pool, sizes + self.pooling, variant, start)
         return self.complete(shares(sizes), locations, estimate.covariances(), skewness, dof)
@@ -224,7 +223,7 @@ class LocationScale:
     def embed(self, params: Any) -> LocationScaleParams:
         """A mixture of a law that is nested in this one; normal tails are those at the cap."""
         proportions, locations = params[:2]
-        scales = params.covariances if hasattr(params,"covariances") else params.scales
+        scales = params.scales if hasattr(params, "scales") else params.covariances
         skewness = getattr(params, "skewness", np.zeros_like(locations))
         dof = getattr(params, "dof", np.full_like(proportions, np.inf))
         if self.law.bounds is not None:
@@ -376,21 +375,6 @@ class LocationScale:
         gone = absent[..., 0]
         scatter[gone], dof[gone] = ABSENT * np.eye(frame.d), self.law.first_dof
         return Moments(sizes[..., 0], locations, skewness, scatter, dof)
-
-    def _previous(self, params: LocationScaleParams) -> Previous:
-        """What iterative structures start from."""
-        b, k, d, _ = params.scales.shape
-
-        def volumes(rows: Rows) -> Array:
-            result: Array = np.exp(log_determinant(params.scales[rows].T) / d)
-            return result
-
-        def axes(rows: Rows) -> Array:
-            scales = params.scales[rows].reshape(-1, k, d * d)
-            sums = (unequal(params.proportions[rows]) @ scales).reshape(-1, d, d)
-            return inverse(sums.T)[0].T
-
-        return Previous(volumes, axes)
 
     def _start(self, features: Array, resp: Array) -> LocationScaleParams:
         """Parameters by moments: without skewness EM would never find any."""

@@ -36,7 +36,8 @@ def own_volume_one_shape(matrices: Array, sizes: Array, previous: Array | None =
     if previous is None:
         volumes = _solve_volumes(matrices, sizes, diagonal(matrices).sum(axis=0) / sizes)
     else:
-        volumes = _step_towards(matrices, sizes, previous)
+        # an absent component may have none
+        volumes = _step_towards(matrices, sizes, np.where(previous > 0.0, previous, 1.0))
     common = (matrices / volumes).sum(axis=-2, keepdims=True) / sizes.sum(axis=0)
     result: Array = volumes * common
     return result
@@ -49,7 +50,7 @@ def _solve_volumes(matrices: Array, sizes: Array, volumes: Array) -> Array:
         volumes[:, going], change = _step_volumes(
             matrices[..., going], sizes[:, going], volumes[:, going]
         )
-        going = going[change > TOLERANCE**0.25]  # a step squares the error
+        going = going[change > np.sqrt(TOLERANCE)]  # a step squares the error
         if not len(going):
             break
     return volumes
