@@ -27,7 +27,7 @@ from credpart.partition.storage import (
     write_npz,
 )
 
-LAYOUT = "credpart.CalibratedClustering.1"
+LAYOUT = "credpart.CalibratedClustering.2"
 
 CLASSES: Mapping[str, str] = {  # dataclasses, named tuples and enumerations, and their homes
     "Gaussian": "credpart.mixture.gaussian",

@@ -33,6 +33,9 @@ def draw_params(family, name, c, seed=0):
     return family.m_step(statistics[None], code(name), None)
 
 
+CORNERS = np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]])
+
+
 def unit_family(d, models=("VVV",)):
     """The family of data with median 0 and deviation 1 in every column."""
     return Gaussian.of(np.vstack([np.eye(d), -np.eye(d)]) * np.sqrt(d), list(models))
@@ -260,6 +263,34 @@ def test_flatness_is_relative_to_the_pooled_covariance():
     assert not family.is_degenerate(params).any()
     for flatness in (2 * SINGULAR, np.nan, np.inf):
         assert family.is_degenerate(params._replace(flatness=np.array([[1.0, flatness]]))).all()
+
+
+def test_a_mixture_without_width_is_degenerate_though_its_first_component_is_absent():
+    family = unit_family(2)
+    features = family.features(np.repeat([[-1.0, 0.0], [1.0, 0.0]], 2, axis=0) + 1e-7 * CORNERS)
+    resp = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 2, axis=1)[None]
+    params = family.m_step(family.statistics(features, resp), code("EII"), None)
+    assert family.is_degenerate(params).all()
+
+
+def nearly_dependent(part):
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    X[:, 2] = X[:, 0] + X[:, 1] + part * X[:, 2]
+    return X
+
+
+def test_nearly_dependent_columns_are_fitted_by_every_structure():
+    X = nearly_dependent(1e-5)
+    full = [name for name, row in STRUCTURES.items() if not row.diagonal]
+    fits = [fit_mixture(X, 1, name) for name in full]
+    np.testing.assert_allclose([fit.loglik for fit in fits], fits[0].loglik, atol=1e-3)
+    for fit in fits:  # as exact as the densities
+        np.testing.assert_allclose(fit.params.covariances[0], np.cov(X.T, bias=True), atol=1e-4)
+
+
+def test_columns_that_are_dependent_but_for_rounding_are_refused():
+    with pytest.raises(ValueError, match="column 2 is a linear combination"):
+        fit_mixture(nearly_dependent(1e-7), 1, "VVV")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from credpart.mixture.location_scale import LocationScale
 from credpart.mixture.skew import SKEW_NORMAL, SKEW_T
 from credpart.mixture.student import DOF, T, degrees_of_freedom
 
+from .families import CASES, FRAME
+
 mpmath.mp.dps = 40
 REFERENCE = Path(__file__).parents[1] / "reference"
 SAMPLE = pd.read_csv(REFERENCE / "skew_t_sample.csv")
@@ -195,3 +197,13 @@ def test_every_structure_can_be_had(law, structure):
     start = Previous.of(scales, proportions)
     again = family.frame.update(100.0 * scales, np.full((1, 3), 100.0), variant, start)
     np.testing.assert_allclose(again.covariances(), scales, rtol=1e-6, atol=1e-9)
+
+
+def test_a_normal_mixture_is_the_same_in_a_larger_family():
+    normal, larger = CASES["VVV"], LocationScale(FRAME, SKEW_NORMAL)
+    embedded = larger.embed(normal.params)
+    np.testing.assert_allclose(embedded.scales, normal.params.covariances)
+    features = larger.features(np.random.default_rng(0).standard_normal((20, 2)))
+    np.testing.assert_allclose(
+        larger.log_joint(features, embedded), normal.family.log_joint(features, normal.params)
+    )

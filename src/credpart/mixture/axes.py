@@ -34,7 +34,7 @@ ROUNDING = 1e-12  # of the cost
 
 
 def any_axes(scatter: Array, *_: object) -> tuple[Array, None]:
-    """Whole matrices: their rule finds the axes too."""
+    """Whole matrices, which are not read along axes: their rule finds these too."""
     return scatter, None
 
 

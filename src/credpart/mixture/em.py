@@ -141,7 +141,8 @@ def e_step(
     members = np.arange(b) if members is None else members
     precision = np.float32 if is_coarse else float
     is_shared = weights.strides[0] == 0  # all replicates have the same weights
-    widths = k - (params[0] > 0.0)[:, ::-1].argmax(axis=1)  # absent components come last
+    # absent components come last; k for what is no mixture
+    widths = k - (params[0] > 0.0)[:, ::-1].argmax(axis=1)
     loglik = np.zeros(b)
     statistics: Any = None
     for some, rows in blocks(b, k, features.shape[-2]):

@@ -31,11 +31,10 @@ Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 # A mixture is singular where all its components have next to no variance relative to the total
-# covariance.
+# covariance.  Below a trace of NARROW a precision of standardised data cannot tell of that: weights
+# on outliers raise variances by a factor of n at the most, and there are fewer than 1e7 rows.
 LOST = 1e12
-NARROW = (
-    1e5  # trace of a precision from which on that may be, whatever weights standardised rows have
-)
+NARROW = 1e5
 LOG_2_PI = np.log(2.0 * np.pi)
 
 
@@ -50,13 +49,14 @@ class GaussianParams(NamedTuple):
 
     @property
     def covariances(self) -> Array:
-        """Covariance matrices (b, k, d, d)."""
+        """Covariance matrices (b, k, d, d), as exact as the densities are."""
         d = self.means.shape[-1]
         forms = self.natural[..., 1 + d :]
         i, j = pairs_of(d, is_diagonal=forms.shape[-1] == d)
         precisions = np.zeros((*forms.shape[:-1], d, d))
         precisions[..., i, j] = precisions[..., j, i] = forms * np.where(i == j, -2.0, -1.0)
-        return np.ascontiguousarray(inverse(precisions.T)[0].T)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            return np.ascontiguousarray(inverse(precisions.T)[0].T)
 
 
 class MixtureParams(NamedTuple):

@@ -17,7 +17,9 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 OUTLYING = 1e3  # interquartile ranges from the median
-DEPENDENT = 1e-8  # part of a standardised column that the others leave unexplained
+# Part of a standardised column that the others leave unexplained: where it is smaller, densities
+# with full covariances drown in rounding.
+DEPENDENT = 1e-6
 
 
 def dependent_columns(X: Array) -> list[int]:

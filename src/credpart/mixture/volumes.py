@@ -88,8 +88,9 @@ def _step_towards(matrices: Array, sizes: Array, volumes: Array) -> Array:
     traces = diagonal(T).sum(axis=0)
     shares = sizes / sizes.sum(axis=0)
     wanted = len(matrices) * shares
-    # an absent component stays where it is
-    way = np.where(shares > NEGLIGIBLE, np.log(np.maximum(traces, TINY) / wanted), 0.0)
+    logs = np.log(np.maximum(traces, TINY) / wanted)
+    # a common factor changes nothing but may be without bound; an absent component stays
+    way = np.where(shares > NEGLIGIBLE, logs - (shares * logs).sum(axis=0), 0.0)
     slope = ((traces - wanted) * way).sum(axis=0)
     steep, mixed = (traces * way * way).sum(axis=0), (T * way).sum(axis=-2)
     bend = np.maximum(steep - (mixed * mixed).sum(axis=tuple(range(mixed.ndim - 1))), 1e-12 * steep)
