@@ -285,6 +285,14 @@ def test_a_component_without_width_does_not_hold_up_the_others(name):
     np.testing.assert_allclose(cost(moved, scatter, sizes), answer, rtol=1e-3)
 
 
+def test_rounding_does_not_blow_up_the_volume_of_one_component():
+    X = np.random.default_rng(0).standard_normal((50, 200, 3))
+    X[..., 2] = X[..., 0] + X[..., 1] + 1e-5 * X[..., 2]
+    scatter, sizes = (X.mT @ X)[:, None], np.full((50, 1), 200.0)
+    found = update("VEE", scatter, sizes, scatter)
+    np.testing.assert_allclose(found, scatter / 200.0, rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", STRUCTURES)
 @pytest.mark.parametrize("is_warm", [False, True])
 def test_units_count_where_spheres_and_angles_do(name, is_warm):
