@@ -121,7 +121,8 @@ TABLE: dict[str, Structure] = {**STRUCTURES, **ONE_DIMENSION}
 NAMES: tuple[str, ...] = tuple(TABLE)  # a structure's code is its place here
 
 
-# In this order structures of the same axes stand together, and many of the same rule.
+# In this order structures of the same axes stand together, spheres first and whole matrices last, and
+# many of the same rule.
 # fmt: off
 ORDER = (
     "EII", "VII", "VVE", "EVE", "EVI", "VVI", "V", "E", "EEI", "VEI", "VEV", "EEV",
@@ -147,8 +148,8 @@ class Stretch(NamedTuple):
 
 
 _ROWS = [TABLE[name] for name in ORDER]
-N_SPHERES = sum(row.spherical for row in _ROWS)  # they come first
-N_AXES = sum(row.axes is not any_axes for row in _ROWS)  # the others come last
+N_SPHERES = sum(row.spherical for row in _ROWS)
+N_AXES = sum(row.axes is not any_axes for row in _ROWS)
 AXES = Stretch.of([row.axes for row in _ROWS[:N_AXES]])
 RULES = Stretch.of([(row.rule, row.axes is any_axes) for row in _ROWS])
 HAS_ONE_VOLUME = np.array([row.rule in (EE, EV) for row in _ROWS])
