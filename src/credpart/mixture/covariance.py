@@ -121,8 +121,8 @@ TABLE: dict[str, Structure] = {**STRUCTURES, **ONE_DIMENSION}
 NAMES: tuple[str, ...] = tuple(TABLE)  # a structure's code is its place here
 
 
-# In this order structures of the same axes stand together, spheres first and whole matrices last, and
-# many of the same rule.
+# In this order structures of the same axes stand together, spheres first and whole matrices last,
+# and many of the same rule.
 # fmt: off
 ORDER = (
     "EII", "VII", "VVE", "EVE", "EVI", "VVI", "V", "E", "EEI", "VEI", "VEV", "EEV",
