@@ -101,10 +101,7 @@ class Frame:
 
     def matrices(self, products: Array) -> Array:
         """The same with the stack last: (d, d, ...) out of (p, ...)."""
-        i, j = self.pairs
-        result = np.zeros((self.d, self.d, *products.shape[1:]))
-        result[i, j] = result[j, i] = products
-        return result
+        return symmetric(products, self.pairs, self.d)
 
     def distance(self, P: Array, locations: Array) -> Array:
         """Coefficients (b, k, p) of ``(x - m)' P (x - m)`` in the features."""
@@ -127,6 +124,14 @@ class Frame:
 def pairs_of(d: int, is_diagonal: bool) -> tuple[Rows, Rows]:
     """Which products of columns make up a symmetric matrix."""
     return (np.arange(d), np.arange(d)) if is_diagonal else np.triu_indices(d)
+
+
+def symmetric(products: Array, pairs: tuple[Rows, Rows], d: int) -> Array:
+    """Symmetric matrices (d, d, ...) out of their entries (p, ...) in ``pairs``."""
+    i, j = pairs
+    result = np.zeros((d, d, *products.shape[1:]))
+    result[i, j] = result[j, i] = products
+    return result
 
 
 def apply(coefficients: Array, features: Array) -> Array:

@@ -23,6 +23,7 @@ from credpart.mixture.frame import (
     log_shares,
     pairs_of,
     shares,
+    symmetric,
 )
 from credpart.mixture.matrices import inverse
 
@@ -51,12 +52,11 @@ class GaussianParams(NamedTuple):
     def covariances(self) -> Array:
         """Covariance matrices (b, k, d, d), as exact as the densities are."""
         d = self.means.shape[-1]
-        forms = self.natural[..., 1 + d :]
-        i, j = pairs_of(d, is_diagonal=forms.shape[-1] == d)
-        precisions = np.zeros((*forms.shape[:-1], d, d))
-        precisions[..., i, j] = precisions[..., j, i] = forms * np.where(i == j, -2.0, -1.0)
+        forms = np.ascontiguousarray(self.natural.T[1 + d :])
+        pairs = i, j = pairs_of(d, is_diagonal=len(forms) == d)
+        precisions = symmetric(forms * np.where(i == j, -2.0, -1.0)[:, None, None], pairs, d)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            return np.ascontiguousarray(inverse(precisions.T)[0].T)
+            return np.ascontiguousarray(inverse(precisions)[0].T)
 
 
 class MixtureParams(NamedTuple):
