@@ -21,9 +21,9 @@ from unittest.mock import patch
 import numpy as np
 
 from credpart import CalibratedClustering, EvidentialPartition, bootstrap, pairwise_intervals
+from credpart._bootstrap import fitting, race
 from credpart.datasets import make_mixture1, make_mixture2, make_mixture3
 from credpart.intervals import pairwise_probabilities
-from credpart.replicates import fitting, race
 
 N, B, LEVEL = 300, 500, 0.9
 MIXTURES = {"1 (EII)": make_mixture1, "2 (EEE)": make_mixture2, "3 (VVV)": make_mixture3}

@@ -15,7 +15,7 @@ from credpart._columns import Columns, as_cells, as_numbers, read_categories, re
 from credpart._errors import DataWarning
 from credpart.datasets import make_survey
 from credpart.datasets.survey import SURVEY
-from credpart.mixture.em import Status
+from credpart.mixture.optimisation.em import Status
 
 SAMPLE = make_survey(200, random_state=0, missing=0.1)
 SURVEYED = SAMPLE.X

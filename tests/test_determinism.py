@@ -9,8 +9,8 @@ from joblib import register_parallel_backend
 from joblib._parallel_backends import ThreadingBackend
 
 from credpart import CalibratedClustering
+from credpart._bootstrap import chunks as fitting
 from credpart.datasets import make_mixture3
-from credpart.replicates import fitting
 
 SAMPLE = make_mixture3(60, random_state=0).X
 NEW = make_mixture3(20, random_state=1).X

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from credpart import bootstrap, fit_mixture, pairwise_intervals, select_mixture
+from credpart._bootstrap import chunks as fitting
+from credpart._bootstrap.chunks import chunk_size
+from credpart._bootstrap.draws import RESAMPLING, distinct
+from credpart._bootstrap.refits import Plan, contenders, refit
 from credpart._errors import DegeneracyWarning
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
-from credpart.mixture.em import Status, take
-from credpart.replicates import fitting
-from credpart.replicates.draws import RESAMPLING, distinct
-from credpart.replicates.fitting import chunk_size
-from credpart.replicates.race import Plan, contenders, refit
+from credpart.mixture.optimisation.em import Status, take
 
 SMALL = make_mixture1(60, random_state=0).X
 FIT = fit_mixture(SMALL, 3, "EII")

@@ -31,8 +31,8 @@ from credpart import (
     pairwise_intervals,
     select_mixture,
 )
+from credpart._bootstrap import Replicates
 from credpart.datasets import make_mixture1, make_mixture2, make_mixture3
-from credpart.replicates import Replicates
 
 MAKERS = {1: make_mixture1, 2: make_mixture2, 3: make_mixture3}
 TIGHT = 1e-9  # the library's tolerance of EM

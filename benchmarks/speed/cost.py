@@ -7,9 +7,9 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import numpy as np
 
-from credpart.mixture.covariance import NAMES
-from credpart.mixture.em import e_step
-from credpart.mixture.gaussian import Gaussian
+from credpart.mixture.covariance.structures import NAMES
+from credpart.mixture.families.gaussian import Gaussian
+from credpart.mixture.optimisation.em import e_step
 
 BASE = {"n": 1000, "B": 32, "c": 4, "d": 4}
 SWEEPS = {

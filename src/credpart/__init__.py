@@ -17,7 +17,7 @@ _HOME = {
     "PairwiseIntervals": "credpart.intervals",
     "pairwise_intervals": "credpart.intervals",
     "irqp": "credpart.masses",
-    "bootstrap": "credpart.replicates",
+    "bootstrap": "credpart._bootstrap",
     "CalibratedClustering": "credpart.clustering",
     "ECM": "credpart.ecm",
     "RECM": "credpart.ecm",

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from credpart._bootstrap import bootstrap
+from credpart._bootstrap.draws import RESAMPLING
 from credpart._checks import (
     Array,
     Table,
@@ -27,7 +29,6 @@ from credpart.focal import KINDS, BoolArray, check_focal_sets, cluster_similarit
 from credpart.intervals import PairwiseIntervals, cross_intervals, pairwise_intervals
 from credpart.masses import irqp, row_masses
 from credpart.masses.starts import from_posteriors
-from credpart.mixture.em import DEFAULT_TOLERANCE
 from credpart.mixture.fit import (
     CRITERIA,
     N_STARTS,
@@ -35,10 +36,9 @@ from credpart.mixture.fit import (
     fit_mixture,
 )
 from credpart.mixture.models import Model, read
-from credpart.mixture.selection import AUTO, Selection, select_mixture
+from credpart.mixture.optimisation.em import DEFAULT_TOLERANCE
+from credpart.mixture.search.selection import AUTO, Selection, select_mixture
 from credpart.partition import EvidentialPartition
-from credpart.replicates import bootstrap
-from credpart.replicates.draws import RESAMPLING
 
 SELECTIONS = ("each", "once")
 NEW_VALUES = 1 << 22  # posteriors and bounds of the new objects that are worked on together

@@ -30,29 +30,29 @@ from credpart.partition.storage import (
 LAYOUT = "credpart.CalibratedClustering.2"
 
 CLASSES: Mapping[str, str] = {  # dataclasses, named tuples and enumerations, and their homes
-    "Gaussian": "credpart.mixture.gaussian",
-    "GaussianParams": "credpart.mixture.gaussian",
-    "Frame": "credpart.mixture.frame",
-    "LocationScale": "credpart.mixture.location_scale",
-    "LocationScaleParams": "credpart.mixture.location_scale",
-    "LatentClass": "credpart.mixture.latent_class",
-    "LatentClassParams": "credpart.mixture.latent_class",
-    "Mixed": "credpart.mixture.mixed",
-    "MixedParams": "credpart.mixture.mixed",
+    "Gaussian": "credpart.mixture.families.gaussian",
+    "GaussianParams": "credpart.mixture.families.gaussian",
+    "Frame": "credpart.mixture.families.standardisation",
+    "LocationScale": "credpart.mixture.families.location_scale",
+    "LocationScaleParams": "credpart.mixture.families.location_scale",
+    "LatentClass": "credpart.mixture.families.latent_class",
+    "LatentClassParams": "credpart.mixture.families.latent_class",
+    "Mixed": "credpart.mixture.families.mixed",
+    "MixedParams": "credpart.mixture.families.mixed",
     "Columns": "credpart._columns",
     "Table": "credpart._checks",
-    "Status": "credpart.mixture.em",
+    "Status": "credpart.mixture.optimisation.em",
     "MixtureFit": "credpart.mixture.fit",
-    "Selection": "credpart.mixture.selection",
-    "Replicates": "credpart.replicates.value",
-    "Part": "credpart.replicates.race",
+    "Selection": "credpart.mixture.search.selection",
+    "Replicates": "credpart._bootstrap.replicates",
+    "Part": "credpart._bootstrap.refits",
     "PairwiseIntervals": "credpart.intervals",
     "EvidentialPartition": "credpart.partition",
 }
 CONSTANTS: Mapping[str, str] = {
-    "T": "credpart.mixture.student",
-    "SKEW_NORMAL": "credpart.mixture.skew",
-    "SKEW_T": "credpart.mixture.skew",
+    "T": "credpart.mixture.families.student",
+    "SKEW_NORMAL": "credpart.mixture.families.skew",
+    "SKEW_T": "credpart.mixture.families.skew",
 }
 
 

@@ -11,7 +11,7 @@ from credpart.datasets import load_iris, make_mixture1
 from credpart.diagnostics import Diagnosis, Finding, findings, henze_zirkler
 from credpart.diagnostics.diagnosis import _evidence, _verdict
 from credpart.diagnostics.normality import holm, normality_by_cluster
-from credpart.mixture.em import Status
+from credpart.mixture.optimisation.em import Status
 
 pingouin = pytest.importorskip("pingouin")
 

@@ -4,14 +4,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from credpart.mixture.covariance import NAMES
-from credpart.mixture.frame import Frame
-from credpart.mixture.gaussian import Gaussian
-from credpart.mixture.latent_class import LatentClass
-from credpart.mixture.location_scale import LocationScale
-from credpart.mixture.mixed import Mixed
-from credpart.mixture.skew import SKEW_NORMAL, SKEW_T
-from credpart.mixture.student import T
+from credpart.mixture.covariance.structures import NAMES
+from credpart.mixture.families.gaussian import Gaussian
+from credpart.mixture.families.latent_class import LatentClass
+from credpart.mixture.families.location_scale import LocationScale
+from credpart.mixture.families.mixed import Mixed
+from credpart.mixture.families.skew import SKEW_NORMAL, SKEW_T
+from credpart.mixture.families.standardisation import Frame
+from credpart.mixture.families.student import T
 from examples.poisson_family import Poisson, PoissonParams
 
 PROPORTIONS = np.array([[0.4, 0.6]])

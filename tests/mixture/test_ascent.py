@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from credpart.mixture import chart
-from credpart.mixture.ascent import Metric, maximise, observed_metric
-from credpart.mixture.covariance import NAMES, Previous, update
-from credpart.mixture.em import FEW, Status, e_step, em, take
+from credpart.mixture.covariance.structures import NAMES, Previous, update
+from credpart.mixture.families import coordinates as chart
+from credpart.mixture.optimisation.em import FEW, Status, e_step, em, take
+from credpart.mixture.optimisation.lbfgs import Metric, maximise, observed_metric
 
 from .families import CASES
 

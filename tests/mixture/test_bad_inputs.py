@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from credpart import fit_mixture, select_mixture
 from credpart._errors import CredpartWarning, DataWarning, DegeneracyWarning, DegenerateMixtureError
 from credpart.datasets import load_iris
-from credpart.mixture.covariance import STRUCTURES
-from credpart.mixture.em import Status
+from credpart.mixture.covariance.structures import STRUCTURES
+from credpart.mixture.optimisation.em import Status
 
 FRAME = load_iris().X
 X = FRAME.to_numpy()

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 from scipy.optimize import minimize, minimize_scalar
 
-from credpart.mixture import covariance
-from credpart.mixture.axes import _precisions, _rotate, _rotate_jointly
-from credpart.mixture.covariance import (
+from credpart.mixture.covariance import structures as covariance
+from credpart.mixture.covariance.axes import _precisions, _rotate, _rotate_jointly
+from credpart.mixture.covariance.matrices import factor, log_determinant
+from credpart.mixture.covariance.structures import (
     NAMES,
     ONE_DIMENSION,
     PLACES,
@@ -17,8 +18,7 @@ from credpart.mixture.covariance import (
     Previous,
     Units,
 )
-from credpart.mixture.frame import ABSENT
-from credpart.mixture.matrices import factor, log_determinant
+from credpart.mixture.families.standardisation import ABSENT
 
 ITERATIVE = ["VEI", "VEE", "VEV", "EVE", "VVE"]
 NESTED = [(name, inner) for name in STRUCTURES for inner in STRUCTURES[name].nested]

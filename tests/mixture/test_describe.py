@@ -5,7 +5,7 @@ import pytest
 
 from credpart import fit_mixture, select_mixture
 from credpart.datasets import load_iris
-from credpart.mixture.describe import components
+from credpart.mixture.notebook import components
 
 PAYLOADS = ["<script>alert(1)</script>", "</td><img src=x onerror=alert(1)>", "a & b", "&lt;"]
 IRIS = load_iris().X.set_axis(PAYLOADS, axis=1)

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from credpart.datasets import load_iris, make_mixture3
-from credpart.mixture import em as em_module
-from credpart.mixture.acceleration import Acceleration
-from credpart.mixture.covariance import NAMES, STRUCTURES
-from credpart.mixture.em import (
+from credpart.mixture.covariance.structures import NAMES, STRUCTURES
+from credpart.mixture.families.gaussian import Gaussian
+from credpart.mixture.families.standardisation import ABSENT
+from credpart.mixture.optimisation import em as em_module
+from credpart.mixture.optimisation.anderson import Acceleration
+from credpart.mixture.optimisation.em import (
     Status,
     blocks,
     e_step,
@@ -21,9 +23,7 @@ from credpart.mixture.em import (
     normalise,
     take,
 )
-from credpart.mixture.frame import ABSENT
-from credpart.mixture.gaussian import Gaussian
-from credpart.mixture.start import ward
+from credpart.mixture.search.initialisation import ward
 
 ALL = np.arange(len(STRUCTURES))  # a replicate for each of the 14 structures
 TIGHT = {"tol": 1e-13, "max_iter": 20_000}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from credpart.mixture.ascent import maximise
-from credpart.mixture.covariance import NAMES
-from credpart.mixture.em import Status, e_step, em, normalise, take
+from credpart.mixture.covariance.structures import NAMES
+from credpart.mixture.optimisation.em import Status, e_step, em, normalise, take
+from credpart.mixture.optimisation.lbfgs import maximise
 
 from .families import CASES
 

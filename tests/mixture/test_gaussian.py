@@ -5,10 +5,10 @@ from scipy.stats import multivariate_normal, special_ortho_group
 
 from credpart import fit_mixture, select_mixture
 from credpart.datasets import load_iris, make_mixture3
-from credpart.mixture.covariance import NAMES, ONE_DIMENSION, STRUCTURES
-from credpart.mixture.em import em
-from credpart.mixture.frame import FLAT, SINGULAR
-from credpart.mixture.gaussian import Gaussian
+from credpart.mixture.covariance.structures import NAMES, ONE_DIMENSION, STRUCTURES
+from credpart.mixture.families.gaussian import Gaussian
+from credpart.mixture.families.standardisation import FLAT, SINGULAR
+from credpart.mixture.optimisation.em import em
 
 AFFINE = ["EEE", "VEE", "EVV", "VVV"]
 DIAGONAL = ["EEI", "VEI", "EVI", "VVI"]  # along the columns, and not the same in all

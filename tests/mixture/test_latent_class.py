@@ -5,9 +5,9 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from credpart.mixture.em import em
-from credpart.mixture.latent_class import LatentClass
-from credpart.mixture.mixed import Mixed
+from credpart.mixture.families.latent_class import LatentClass
+from credpart.mixture.families.mixed import Mixed
+from credpart.mixture.optimisation.em import em
 
 from .families import CASES
 

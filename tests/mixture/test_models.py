@@ -14,10 +14,10 @@ from credpart import (
     select_mixture,
 )
 from credpart.datasets import make_mixture3
-from credpart.mixture.chart import LINEAR
-from credpart.mixture.covariance import TABLE
-from credpart.mixture.em import Status
+from credpart.mixture.covariance.structures import TABLE
+from credpart.mixture.families.coordinates import LINEAR
 from credpart.mixture.models import MODELS, below, model_names
+from credpart.mixture.optimisation.em import Status
 
 from .test_skew import SAMPLE, X
 
@@ -149,7 +149,7 @@ def test_calibrated_clustering_selects_across_families():
 
 
 def test_one_job_or_two_give_the_same_bytes(monkeypatch):
-    from credpart.replicates import fitting
+    from credpart._bootstrap import chunks as fitting
 
     monkeypatch.setattr(fitting, "LARGEST", 16)
     fit = fit_mixture(X, 3, "t", start=SAMPLE["component"] - 1)

@@ -5,7 +5,12 @@ from credpart import fit_mixture, select_mixture
 from credpart._checks import check_data
 from credpart._errors import DegeneracyWarning, DegenerateMixtureError
 from credpart.datasets import load, make_mixture3
-from credpart.mixture.cells import (
+from credpart.mixture.covariance.structures import STRUCTURES
+from credpart.mixture.families.gaussian import Gaussian, GaussianParams
+from credpart.mixture.models import MODELS
+from credpart.mixture.optimisation.em import EMResult, Status, Step, take
+from credpart.mixture.search.initialisation import starting_partitions
+from credpart.mixture.search.model_grid import (
     BATCH,
     WARM,
     Candidate,
@@ -19,11 +24,7 @@ from credpart.mixture.cells import (
     run,
     set_up,
 )
-from credpart.mixture.covariance import STRUCTURES
-from credpart.mixture.em import EMResult, Status, Step, take
-from credpart.mixture.gaussian import Gaussian, GaussianParams
-from credpart.mixture.models import MODELS
-from credpart.mixture.search import (
+from credpart.mixture.search.multistart import (
     SHORT,
     Exchange,
     distinct,
@@ -34,7 +35,6 @@ from credpart.mixture.search import (
     kin,
     search,
 )
-from credpart.mixture.start import starting_partitions
 
 
 def searched(X, numbers, models, **options):
@@ -345,7 +345,7 @@ def test_a_cell_tries_the_answers_of_others_while_a_run_of_it_goes_on(outcomes, 
         status = Status.OK if len(windows) > 1 else Status.NOT_CONVERGED  # two windows each
         return [new._replace(status=status) for new in runs]
 
-    monkeypatch.setattr("credpart.mixture.search.run", play)
+    monkeypatch.setattr("credpart.mixture.search.multistart.run", play)
     exchange = Exchange(MODELS, 1e-9, reserve=[old._replace(loglik=old.loglik + 0.5)])
     limits = {"window": 20, "trial": 1, "max_iter": 100}
     follow(None, exchange, [old, behind, neighbour], lambda share: None, **limits)

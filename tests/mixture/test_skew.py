@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credpart.mixture.ascent import maximise
-from credpart.mixture.covariance import NAMES, Previous
-from credpart.mixture.em import Status, em
-from credpart.mixture.location_scale import LocationScale
-from credpart.mixture.skew import SKEW_NORMAL, SKEW_T
-from credpart.mixture.student import DOF, T, degrees_of_freedom
+from credpart.mixture.covariance.structures import NAMES, Previous
+from credpart.mixture.families.location_scale import LocationScale
+from credpart.mixture.families.skew import SKEW_NORMAL, SKEW_T
+from credpart.mixture.families.student import DOF, T, degrees_of_freedom
+from credpart.mixture.optimisation.em import Status, em
+from credpart.mixture.optimisation.lbfgs import maximise
 
 from .families import CASES, FRAME
 

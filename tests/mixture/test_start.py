@@ -10,9 +10,9 @@ from scipy.cluster.hierarchy import linkage
 from sklearn.metrics import adjusted_rand_score
 
 from credpart.datasets import load, make_mixture3
-from credpart.mixture import start as start_module
-from credpart.mixture.matrices import pivots
-from credpart.mixture.start import (
+from credpart.mixture.covariance.matrices import pivots
+from credpart.mixture.search import initialisation as start_module
+from credpart.mixture.search.initialisation import (
     FIXED,
     agglomerate,
     all_rises,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.special import betainc
 from scipy.stats import t
 
-from credpart.mixture.t_tail import log_cdf, slope, tail
+from credpart.mixture.families.t_tail import log_cdf, slope, tail
 
 mpmath.mp.dps = 40
 X = np.concatenate([-np.logspace(-6, 8, 43), [0.0], np.logspace(-6, 3, 28)])

@@ -20,13 +20,27 @@ from credpart._columns import Columns, as_numbers
 from credpart._errors import ConvergenceWarning, DegeneracyWarning, DegenerateMixtureError
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
-from credpart.mixture.cells import Candidate, Cell, Outcome, Setting, Source, run, set_up
-from credpart.mixture.describe import fit_html
-from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status, normalise, row_blocks
 from credpart.mixture.models import read, taking_part
-from credpart.mixture.screen import Screening, screen
-from credpart.mixture.search import search_all
-from credpart.mixture.start import starting_partitions
+from credpart.mixture.notebook import fit_html
+from credpart.mixture.optimisation.em import (
+    DEFAULT_TOLERANCE,
+    MAX_ITERATIONS,
+    Status,
+    normalise,
+    row_blocks,
+)
+from credpart.mixture.screening import Screening, screen
+from credpart.mixture.search.initialisation import starting_partitions
+from credpart.mixture.search.model_grid import (
+    Candidate,
+    Cell,
+    Outcome,
+    Setting,
+    Source,
+    run,
+    set_up,
+)
+from credpart.mixture.search.multistart import search_all
 
 Array = NDArray[np.float64]
 

@@ -17,14 +17,20 @@ from typing import Any, NamedTuple
 from credpart._checks import Array, Table, check_data
 from credpart._columns import kinds, read_categories, read_mixed, text_columns
 from credpart._errors import DataWarning
-from credpart.mixture.chart import LINEAR
-from credpart.mixture.covariance import NAMES, ONE_DIMENSION, STRUCTURES, TABLE, Structure
-from credpart.mixture.gaussian import Gaussian
-from credpart.mixture.latent_class import LatentClass
-from credpart.mixture.location_scale import Law, LocationScale
-from credpart.mixture.mixed import Mixed
-from credpart.mixture.skew import SKEW_NORMAL, SKEW_T
-from credpart.mixture.student import T
+from credpart.mixture.covariance.structures import (
+    NAMES,
+    ONE_DIMENSION,
+    STRUCTURES,
+    TABLE,
+    Structure,
+)
+from credpart.mixture.families.coordinates import LINEAR
+from credpart.mixture.families.gaussian import Gaussian
+from credpart.mixture.families.latent_class import LatentClass
+from credpart.mixture.families.location_scale import Law, LocationScale
+from credpart.mixture.families.mixed import Mixed
+from credpart.mixture.families.skew import SKEW_NORMAL, SKEW_T
+from credpart.mixture.families.student import T
 
 Make = Callable[[Table, Array, Sequence[str]], Any]  # data, weights, structures -> family
 

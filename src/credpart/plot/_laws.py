@@ -11,9 +11,9 @@ import numpy as np
 from scipy.special import gammaln, ndtr, stdtr
 
 from credpart._checks import Array
+from credpart.mixture.families.gaussian import MixtureParams
+from credpart.mixture.families.location_scale import SkewParams
 from credpart.mixture.fit import MixtureFit
-from credpart.mixture.gaussian import MixtureParams
-from credpart.mixture.location_scale import SkewParams
 
 
 class Components(NamedTuple):

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
 from credpart.intervals import PairwiseIntervals
-from credpart.mixture.selection import Selection
+from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
 from credpart.plot.bars import memberships
 from credpart.plot.curves import selection

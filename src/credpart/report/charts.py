@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from numpy.typing import NDArray
 
 from credpart._checks import Array
-from credpart.mixture.selection import Selection
+from credpart.mixture.search.selection import Selection
 from credpart.plot._palette import COLOURS, colours
 from credpart.plot.curves import spread
 

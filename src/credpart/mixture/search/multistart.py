@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.ascent import is_charted
-from credpart.mixture.cells import (
+from credpart.mixture.models import Model
+from credpart.mixture.optimisation.em import MCLUST_TOLERANCE, PAYS, Status, e_step, normalise
+from credpart.mixture.optimisation.lbfgs import is_charted
+from credpart.mixture.search.model_grid import (
     Candidate,
     Cell,
     Outcome,
@@ -29,8 +31,6 @@ from credpart.mixture.cells import (
     rank,
     run,
 )
-from credpart.mixture.em import MCLUST_TOLERANCE, PAYS, Status, e_step, normalise
-from credpart.mixture.models import Model
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]

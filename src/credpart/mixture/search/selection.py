@@ -20,9 +20,6 @@ from credpart._columns import as_numbers
 from credpart._errors import DegenerateMixtureError
 from credpart._progress import Progress
 from credpart._threads import one_blas_thread
-from credpart.mixture.cells import Cell, Outcome, Setting, set_up
-from credpart.mixture.describe import selection_html
-from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS
 from credpart.mixture.fit import (
     CRITERIA,
     N_STARTS,
@@ -31,9 +28,12 @@ from credpart.mixture.fit import (
     check_seed,
 )
 from credpart.mixture.models import read, taking_part
-from credpart.mixture.screen import screen
-from credpart.mixture.search import search_all
-from credpart.mixture.start import starting_partitions
+from credpart.mixture.notebook import selection_html
+from credpart.mixture.optimisation.em import DEFAULT_TOLERANCE, MAX_ITERATIONS
+from credpart.mixture.screening import screen
+from credpart.mixture.search.initialisation import starting_partitions
+from credpart.mixture.search.model_grid import Cell, Outcome, Setting, set_up
+from credpart.mixture.search.multistart import search_all
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,8 +11,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.frame import ABSENT, SINGULAR, apply, by_chance, collect
-from credpart.mixture.latent_class import PSEUDO, LatentClass, LatentClassParams
+from credpart.mixture.families.latent_class import PSEUDO, LatentClass, LatentClassParams
+from credpart.mixture.families.standardisation import ABSENT, SINGULAR, apply, by_chance, collect
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

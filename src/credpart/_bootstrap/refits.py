@@ -17,12 +17,12 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
+from credpart._bootstrap.draws import RESAMPLING, Data, Objects
 from credpart._checks import Array
 from credpart._threads import one_blas_thread
-from credpart.mixture.ascent import Metric, is_charted, maximise, observed_metric
-from credpart.mixture.em import EMResult, Status, e_step, log_certainty, take
 from credpart.mixture.fit import CRITERIA, MixtureFit
-from credpart.replicates.draws import RESAMPLING, Data, Objects
+from credpart.mixture.optimisation.em import EMResult, Status, e_step, log_certainty, take
+from credpart.mixture.optimisation.lbfgs import Metric, is_charted, maximise, observed_metric
 
 Rows = NDArray[np.intp]
 

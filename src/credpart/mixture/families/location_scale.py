@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
-from credpart.mixture import chart
-from credpart.mixture.covariance import NAMES, TABLE, Previous
-from credpart.mixture.frame import (
+from credpart.mixture.covariance.structures import NAMES, TABLE, Previous
+from credpart.mixture.families import coordinates as chart
+from credpart.mixture.families.standardisation import (
     ABSENT,
     SINGULAR,
     Frame,

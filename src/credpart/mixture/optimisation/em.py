@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.acceleration import Acceleration
+from credpart.mixture.optimisation.anderson import Acceleration
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

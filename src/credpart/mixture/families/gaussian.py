@@ -12,8 +12,9 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.covariance import TABLE, Previous, unequal_weights
-from credpart.mixture.frame import (
+from credpart.mixture.covariance.matrices import inverse
+from credpart.mixture.covariance.structures import TABLE, Previous, unequal_weights
+from credpart.mixture.families.standardisation import (
     ABSENT,
     SINGULAR,
     Frame,
@@ -25,7 +26,6 @@ from credpart.mixture.frame import (
     shares,
     symmetric,
 )
-from credpart.mixture.matrices import inverse
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.axes import (
+from credpart.mixture.covariance.axes import (
     Axes,
     any_axes,
     column_axes,
@@ -30,8 +30,8 @@ from credpart.mixture.axes import (
     own_axes,
     turned_back,
 )
-from credpart.mixture.matrices import diagonal, inverse, log_determinant
-from credpart.mixture.volumes import (
+from credpart.mixture.covariance.matrices import diagonal, inverse, log_determinant
+from credpart.mixture.covariance.volumes import (
     Rule,
     one_volume_one_shape,
     one_volume_own_shape,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.em import (
+from credpart.mixture.optimisation.em import (
     DEFAULT_TOLERANCE,
     MAX_ITERATIONS,
     EMResult,

@@ -1,6 +1,6 @@
 """Bootstrap replicates of a mixture (Algorithm 1, lines 1-3)."""
 
-from credpart.replicates.fitting import bootstrap
-from credpart.replicates.value import Replicates
+from credpart._bootstrap.chunks import bootstrap
+from credpart._bootstrap.replicates import Replicates
 
 __all__ = ["Replicates", "bootstrap"]

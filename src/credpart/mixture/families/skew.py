@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, erfcx, log_ndtr
 
-from credpart.mixture.location_scale import Expectations, Law
-from credpart.mixture.student import DOF, FIRST_DOF, degrees_of_freedom, t_constant
-from credpart.mixture.t_tail import log_norm, log_norm_slope, slope, tail
+from credpart.mixture.families.location_scale import Expectations, Law
+from credpart.mixture.families.student import DOF, FIRST_DOF, degrees_of_freedom, t_constant
+from credpart.mixture.families.t_tail import log_norm, log_norm_slope, slope, tail
 
 Array = NDArray[np.float64]
 

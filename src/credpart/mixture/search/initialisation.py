@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
-from credpart.mixture.matrices import pivots
+from credpart.mixture.covariance.matrices import pivots
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]

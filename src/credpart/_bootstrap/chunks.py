@@ -15,6 +15,9 @@ from joblib import Parallel, delayed
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
+from credpart._bootstrap.draws import RESAMPLING, distinct
+from credpart._bootstrap.refits import Part, Plan, Refits, contenders, refit
+from credpart._bootstrap.replicates import Replicates
 from credpart._checks import (
     Array,
     check_choice,
@@ -26,11 +29,8 @@ from credpart._errors import DegeneracyWarning
 from credpart._progress import Progress
 from credpart._random import seed_sequence
 from credpart._threads import one_blas_thread
-from credpart.mixture.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status
 from credpart.mixture.fit import CRITERIA, REGULARIZATIONS, MixtureFit
-from credpart.replicates.draws import RESAMPLING, distinct
-from credpart.replicates.race import Part, Plan, Refits, contenders, refit
-from credpart.replicates.value import Replicates
+from credpart.mixture.optimisation.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status
 
 CHUNK_VALUES = 1 << 21  # posteriors of the replicates that are refitted together
 SMALLEST, LARGEST = 16, 1024  # replicates in a chunk

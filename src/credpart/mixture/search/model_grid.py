@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credpart._checks import Table
-from credpart.mixture.ascent import maximise
-from credpart.mixture.em import EMResult, Status, Step, take
 from credpart.mixture.models import Model
+from credpart.mixture.optimisation.em import EMResult, Status, Step, take
+from credpart.mixture.optimisation.lbfgs import maximise
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

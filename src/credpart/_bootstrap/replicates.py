@@ -7,11 +7,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from credpart._bootstrap.refits import Part
 from credpart._checks import Array
 from credpart._columns import Columns
 from credpart._threads import one_blas_thread
-from credpart.mixture.em import Status, normalise, take
-from credpart.replicates.race import Part
+from credpart.mixture.optimisation.em import Status, normalise, take
 
 BLOCK_ROWS = 512  # objects scored together
 BLOCK_REPLICATES = 64
@@ -26,7 +26,7 @@ class Replicates:
     models : array of str, shape (B,)
         Model of each replicate.
     status : array of int, shape (B,)
-        How each refit ended, a `credpart.mixture.em.Status`.
+        How each refit ended, a `credpart.mixture.optimisation.em.Status`.
     loglik, n_iter : arrays of shape (B,)
         Log-likelihood of each replicate's own sample (with the log prior, if it was regularised),
         and iterations of EM.

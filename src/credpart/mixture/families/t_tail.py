@@ -49,7 +49,7 @@ def log_cdf(x: Array, dof: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from credpart.mixture.t_tail import log_cdf
+    >>> from credpart.mixture.families.t_tail import log_cdf
     >>> log_cdf(np.array([-1.0, 0.0]), np.array(1.0)).round(6).tolist()
     [-1.386294, -0.693147]
     """

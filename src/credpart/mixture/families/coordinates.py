@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.matrices import factor
+from credpart.mixture.covariance.matrices import factor
 
 Array = NDArray[np.float64]
 Present = NDArray[np.bool_]

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.matrices import diagonal, turn
-from credpart.mixture.volumes import (
+from credpart.mixture.covariance.matrices import diagonal, turn
+from credpart.mixture.covariance.volumes import (
     TOLERANCE,
     one_volume_one_shape,
     own_volume_one_shape,

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.frame import apply, collect, log_shares, shares
+from credpart.mixture.families.standardisation import apply, collect, log_shares, shares
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

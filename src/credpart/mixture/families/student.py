@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, polygamma
 
-from credpart.mixture.location_scale import Expectations, Law
+from credpart.mixture.families.location_scale import Expectations, Law
 
 Array = NDArray[np.float64]
 

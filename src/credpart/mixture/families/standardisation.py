@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from credpart.mixture.axes import ABSENT as ABSENT
-from credpart.mixture.covariance import TABLE, Estimate, Previous, Units, update
-from credpart.mixture.matrices import inverse
+from credpart.mixture.covariance.axes import ABSENT as ABSENT
+from credpart.mixture.covariance.matrices import inverse
+from credpart.mixture.covariance.structures import TABLE, Estimate, Previous, Units, update
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

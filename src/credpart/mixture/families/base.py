@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.em import Rows
-from credpart.mixture.frame import collect, log_shares, shares
+from credpart.mixture.families.standardisation import collect, log_shares, shares
+from credpart.mixture.optimisation.em import Rows
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.matrices import diagonal, log_determinant, relative
+from credpart.mixture.covariance.matrices import diagonal, log_determinant, relative
 
 Array = NDArray[np.float64]
 Rule = Callable[[Array, Array, Array | None], Array]

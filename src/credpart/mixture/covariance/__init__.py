@@ -1,0 +1,1 @@
+"""Covariance structures of mixture components."""

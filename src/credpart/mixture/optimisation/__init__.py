@@ -1,0 +1,1 @@
+"""Maximisation of the likelihood: EM, and what makes it fast."""

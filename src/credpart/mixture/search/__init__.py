@@ -1,0 +1,1 @@
+"""The search for the best mixture: initialisation, several starts, selection."""
