@@ -5,6 +5,7 @@ as in CI, fail.
 """
 
 import os
+import re
 import shutil
 import sys
 
@@ -14,7 +15,9 @@ import pytest
 
 from credpart import CalibratedClustering
 from credpart.datasets import load_butterfly, load_iris
+from credpart.report import page as report_page
 from credpart.report import payload, write_report
+from credpart.report.script import bundle, page_modules
 from tests.payloads import PAYLOADS
 
 IRIS = load_iris()
@@ -22,8 +25,9 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 IDS = [f"flower {i}" for i in range(150)]
 
 PLACE = """i => {
-    const f = frame(), box = scatter.canvas.getBoundingClientRect();
-    return [box.x + across(scatter.at.x[i], f), box.y + down(scatter.at.y[i], f)];
+    const box = document.getElementById("scatter").getBoundingClientRect();
+    const { x, y } = credpartReport.pixelOf(i);
+    return [box.x + x, box.y + y];
 }"""
 
 
@@ -275,6 +279,11 @@ def test_arrow_keys_move_in_the_table(page):
     assert last in page.locator("#told").text_content()
 
 
+def distance(page):
+    """Pixels between two objects, which zooming changes."""
+    return np.linalg.norm(np.subtract(page.evaluate(PLACE, 0), page.evaluate(PLACE, 100)))
+
+
 def test_keyboard_alone_does_what_the_pointer_does(page):
     page.focus("#theme")
     page.keyboard.press("Enter")
@@ -291,11 +300,11 @@ def test_keyboard_alone_does_what_the_pointer_does(page):
     page.keyboard.press("Enter")
     assert [page.input_value("#object-a"), page.input_value("#object-b")] == [first, second]
     assert set(figures(page)) == {"lower", "upper", "belief", "plausibility", "fit"}
-    before = page.evaluate("scatter.box.x")
+    before = distance(page)
     page.keyboard.press("+")
-    assert np.ptp(page.evaluate("scatter.box.x")) < np.ptp(before)
+    assert distance(page) > before
     page.keyboard.press("0")
-    assert page.evaluate("scatter.box.x") == before
+    assert distance(page) == before
     page.focus("#heads th[data-column=cluster] button")
     page.keyboard.press("Enter")
     assert page.get_attribute("#heads th[data-column=cluster]", "aria-sort") == "ascending"
@@ -338,9 +347,37 @@ def test_zooming_does_not_run_out_of_digits(page):
     page.keyboard.press("ArrowRight")
     for _ in range(150):
         page.keyboard.press("+")
-    assert page.evaluate("scatter.box.x[1] > scatter.box.x[0]")
-    page.evaluate("zoomTo({from: {x: 100, y: 100}, to: {x: 100, y: 300}})")  # no width
-    assert page.evaluate("scatter.box.x[1] > scatter.box.x[0]")
+    low, high = page.evaluate("credpartReport.store.state.view.x")
+    assert low < high
+    corner = page.locator("#scatter").bounding_box()
+    page.mouse.move(corner["x"] + 100, corner["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(corner["x"] + 100, corner["y"] + 300)  # a rectangle without width
+    page.mouse.up()
+    assert page.evaluate("credpartReport.store.state.view.x") == [low, high]
+
+
+def within(page, low, high):
+    """Objects that are drawn between two corners, given in pixels."""
+    places = np.array([page.evaluate(PLACE, i) for i in range(150)])
+    return np.flatnonzero(((places > low) & (places < high)).all(axis=1)).tolist()
+
+
+def test_dragging_zooms_into_the_rectangle(page):
+    page.locator("#scatter").scroll_into_view_if_needed()
+    box = page.locator("#scatter").bounding_box()
+    corner, size = np.array([box["x"], box["y"]]), np.array([box["width"], box["height"]])
+    low, high = corner + 0.4 * size, corner + 0.8 * size
+    inside = within(page, low, high)
+    assert 0 < len(inside) < 150
+    page.mouse.move(*low)
+    page.mouse.down()
+    page.mouse.move(*high)
+    page.mouse.up()
+    margins = np.array([58, 10]), np.array([12, 42])  # left and above, right and below
+    assert within(page, corner + margins[0], corner + size - margins[1]) == inside
+    page.click("#reset")
+    assert page.evaluate("credpartReport.store.state.view") is None
 
 
 @pytest.mark.parametrize(
@@ -354,13 +391,18 @@ def test_zooming_does_not_run_out_of_digits(page):
     ],
 )
 def test_ticks_can_be_told_apart(page, low, high, expected):
-    told = "([low, high]) => { const t = niceTicks(low, high, 5); return t.ticks.map(t.text); }"
-    assert page.evaluate(told, [low, high]) == expected
+    module = bundle(page_modules(), "ticks.js")
+    shown = """([low, high]) => {
+        const { ticks, text } = %s.axisTicks({ levels: null }, [low, high], 5);
+        return ticks.map(text);
+    }"""
+    assert page.evaluate(shown % module, [low, high]) == expected
 
 
 def test_values_keep_the_digits_before_the_point(page):
-    told = page.evaluate("[0.123456, 12345.6, -3.2e40, NaN].map(short)")
-    assert told == ["0.1235", "12346", "-3.2e+40", "missing"]
+    module = bundle(page_modules(), "format.js")
+    shown = page.evaluate(f"[0.123456, 12345.6, -3.2e40, NaN].map({module}.shortNumber)")
+    assert shown == ["0.1235", "12346", "-3.2e+40", "missing"]
 
 
 def test_objects_are_found_by_the_name_a_field_can_hold(opened, tmp_path):
@@ -371,7 +413,7 @@ def test_objects_are_found_by_the_name_a_field_can_hold(opened, tmp_path):
     for name, row in [("onetwo", 0), ("__proto__", 1), ("a,b", 2)]:
         page.fill("#object-a", name)
         page.press("#object-a", "Enter")
-        assert page.evaluate("chosen[0]") == row
+        assert page.evaluate("credpartReport.store.state.chosen[0]") == row
 
 
 def test_print_shows_all_but_the_controls(page):
@@ -387,7 +429,7 @@ def test_print_shows_all_but_the_controls(page):
 
 def unharmed(page):
     assert page.evaluate("window.hit") is None
-    assert page.evaluate("document.querySelectorAll('script').length") == 3
+    assert page.evaluate("document.querySelectorAll('script').length") == 4
     assert (
         page.evaluate("document.querySelectorAll('iframe, object, embed, img, base').length") == 0
     )
@@ -432,15 +474,116 @@ def test_payloads_in_columns_ids_and_classes_do_not_run(opened, tmp_path):
 
 
 # Choose, point at and search every object in turn, with another column each time.
-VISIT = """() => about.ids.map((id, i) => {
-    const axis = document.getElementById('x-axis');
-    axis.value = String(i % 60);
-    axis.dispatchEvent(new Event('change'));
-    choose(i);
-    showTip(i);
-    document.getElementById('search').value = id;
-    arrange();
-    document.getElementById('search').value = '';
+VISIT = """() => credpartReport.store.state.data.ids.map((id, i) => {
+    const shows = { xAxis: i % 60, chosen: [i, null], pointed: i, showsTip: true, announced: i };
+    credpartReport.store.update({ ...shows, search: id });
+    credpartReport.store.update({ search: '' });
     const tip = document.getElementById('tip');
     return [tip.querySelector('h3').textContent, tip.querySelector('p').textContent];
 })"""
+
+
+def test_page_has_one_global_name(page):
+    # the names of a window in which no script ran, and those that `let`, `const` and `class` make
+    added = page.evaluate(
+        """() => {
+            const frame = document.body.appendChild(document.createElement('iframe'));
+            const known = new Set(Object.getOwnPropertyNames(frame.contentWindow));
+            frame.remove();
+            return Object.getOwnPropertyNames(window).filter(name => !known.has(name));
+        }"""
+    )
+    session = page.context.new_cdp_session(page)
+    lexical = session.send("Runtime.globalLexicalScopeNames")["names"]
+    assert [name for name in added if not name.isdigit()] == ["credpartReport"]
+    assert lexical == []
+
+
+@pytest.fixture
+def failing(browser, report, tmp_path):
+    """Open a changed copy of the report, and return what it tells its reader."""
+    contexts = []
+
+    def open_failing(change, before=""):
+        path = tmp_path / "failing.html"
+        path.write_text(change(report.read_text(encoding="utf-8")), encoding="utf-8")
+        context = browser.new_context(offline=True)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.add_init_script(before)
+        page.goto(path.as_uri())
+        message = page.locator("#failure")
+        message.wait_for(state="visible")
+        assert message.get_attribute("role") == "alert"
+        assert page.locator("html[data-ready]").count() == 0
+        return message.inner_text()
+
+    yield open_failing
+    for context in contexts:
+        context.close()
+
+
+ARRAYS = re.compile(r'(?<=id="arrays">)[^<]+')
+DAMAGES = {
+    "another character": lambda text: ARRAYS.sub(lambda m: flipped(m[0]), text),
+    "no base64": lambda text: ARRAYS.sub(lambda m: "!" + m[0], text),
+    "arrays cut off": lambda text: ARRAYS.sub(lambda m: m[0][: len(m[0]) // 8 * 4], text),
+    "no arrays": lambda text: ARRAYS.sub("", text),
+    "no description": lambda text: re.sub(r'(?<=id="about">)\{', "", text),
+    "a place beyond the end": lambda text: re.sub(
+        r'"start":0\b', '"start":99999992', text, count=1
+    ),
+}
+
+
+def flipped(text):
+    middle = len(text) // 2
+    return text[:middle] + ("A" if text[middle] != "A" else "B") + text[middle + 1 :]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_data_are_reported_on_the_page(failing, damage):
+    message = failing(DAMAGES[damage])
+    assert message.startswith("The picture of the objects, the chosen pair and the table do not")
+    assert "Reason: The data of the page cannot be read: the file was changed or not" in message
+
+
+@pytest.mark.parametrize("share", [0.4, 0.75])
+def test_a_page_that_was_cut_off_is_reported_on_it(failing, share):
+    def cut_off(text):
+        start, end = text.index('id="arrays"'), text.index("</html>")
+        return text[: int(start + share * (end - start))]
+
+    assert "Reason: The script of the page did not start" in failing(cut_off)
+
+
+def test_a_changed_script_does_not_run_and_is_reported(failing):
+    def change(text):
+        return text.replace("async function start() {", "async function start() {window.hit=1;")
+
+    assert "Reason: The script of the page did not start" in failing(change)
+
+
+def test_a_browser_that_cannot_decompress_is_told_so(failing):
+    message = failing(lambda text: text, before="delete window.DecompressionStream")
+    assert "Reason: This browser cannot decompress the data of the page" in message
+
+
+def test_a_browser_that_cannot_read_the_script_is_told_so(model, failing, monkeypatch):
+    original = report_page.page_script
+    unreadable = {"main.js": "syntax of the future", "failure.js": original("failure.js")}
+    monkeypatch.setattr(report_page, "page_script", unreadable.get)
+    message = failing(lambda _: report_page.to_html(model))
+    assert "Reason: This browser cannot read the script of the page" in message
+
+
+def test_a_later_failure_is_reported_on_the_page(browser, report):
+    with browser.new_context(offline=True) as context:
+        page = context.new_page()
+        page.goto(report.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        assert page.locator("#failure").count() == 0
+        page.evaluate("setTimeout(() => credpartReport.store.update({ xAxis: 999 }))")
+        page.locator("#failure").wait_for(state="visible", timeout=20_000)
+        assert "Reason: Cannot read properties of undefined" in page.inner_text("#failure")

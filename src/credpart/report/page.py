@@ -4,6 +4,7 @@ import base64
 import hashlib
 import os
 import secrets
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -21,9 +22,9 @@ from credpart.focal import check_cluster_names, set_names
 from credpart.plot._palette import SYMBOLS, colours
 from credpart.plot._plane import class_codes, principal_plane
 from credpart.report import charts, content, payload
+from credpart.report.script import page_script
 
 NUMBERS = {"levels": None}  # of an axis
-SCRIPTS = ("store.js", "figures.js", "scatter.js", "objects.js", "table.js", "start.js")
 
 
 def write_report(
@@ -119,12 +120,14 @@ def to_html(
     objects = Objects.of(model, ids, classes)
     arrays, about = _data(model, objects)
     text, about["arrays"] = payload.pack(arrays)
-    script, style = _asset(*SCRIPTS), _asset("page.css")
+    failure_script, script = page_script("failure.js"), page_script("main.js")
+    style = _asset("page.css")
     n, c = model.partition_.n_objects, model.partition_.n_clusters
     page = _template().render(
         title=title or f"{source or 'Clustering'}: {n:,} objects in {c} cluster{'s'[: c != 1]}",
         source=source,
-        policy=policy(script, style),
+        policy=policy([failure_script, script], style),
+        failure_script=Markup(failure_script),  # noqa: S704  our own file
         script=Markup(script),  # noqa: S704  our own file
         style=Markup(style),  # noqa: S704  our own file
         about=Markup(payload.to_json(about)),  # noqa: S704  escaped as JSON
@@ -250,15 +253,15 @@ def _ellipses(model: Any) -> dict[str, Any] | None:
     return {"means": means.tolist(), "covariances": covariances.tolist()}
 
 
-def policy(script: str, style: str) -> str:
-    """Let the page run its own script and style, and nothing else.
+def policy(scripts: Sequence[str], style: str) -> str:
+    """Let the page run its own scripts and style, and nothing else.
 
-    >>> policy("", "").split("; ")[0]
+    >>> policy([""], "").split("; ")[0]
     "default-src 'none'"
     """
     return (
-        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {' '.join(map(_digest, scripts))}; "
+        f"style-src {_digest(style)}; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -268,9 +271,8 @@ def _digest(text: str) -> str:
 
 
 @cache
-def _asset(*names: str) -> str:
-    folder = files("credpart.report").joinpath("assets")
-    return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
+def _asset(name: str) -> str:
+    return files("credpart.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 @cache

@@ -1,0 +1,79 @@
+// Belief and plausibility from the masses of the objects.
+//
+// `data.members[s]` lists the clusters of the focal set s.
+
+export const isBetweenClusters = (data, set) => data.members[set].length !== 1;
+
+export const massesOf = (data, i) => data.masses.subarray(i * data.f, (i + 1) * data.f);
+
+// Belief and plausibility that an object is in a cluster.
+export function clusterBounds(data, i, cluster) {
+  const masses = massesOf(data, i);
+  let belief = 0;
+  let plausibility = 0;
+  data.members.forEach((members, set) => {
+    if (!members.includes(cluster)) {
+      return;
+    }
+    plausibility += masses[set];
+    if (members.length === 1) {
+      belief += masses[set];
+    }
+  });
+  return [belief, plausibility];
+}
+
+// Belief and plausibility of the own cluster, and ambiguity, of every object.
+export function objectScores(data) {
+  const { n, f, labels } = data;
+  const belief = new Float64Array(n);
+  const plausibility = new Float64Array(n);
+  const ambiguity = new Float64Array(n);
+  const isSingle = data.members.map((members) => members.length === 1);
+  const contains = data.members.map((members) => {
+    const row = new Uint8Array(data.c);
+    for (const cluster of members) {
+      row[cluster] = 1;
+    }
+    return row;
+  });
+  for (let i = 0; i < n; i++) {
+    let largest = 0;
+    for (let set = 0; set < f; set++) {
+      const mass = data.masses[i * f + set];
+      if (isSingle[set]) {
+        largest = Math.max(largest, mass);
+      }
+      if (contains[set][labels[i]]) {
+        plausibility[i] += mass;
+        belief[i] += isSingle[set] ? mass : 0;
+      }
+    }
+    ambiguity[i] = Math.max(0, 1 - largest);
+  }
+  return { belief, plausibility, ambiguity };
+}
+
+// Belief and plausibility that i and j are in the same cluster, Eq. (3).
+export function pairBounds(data, i, j) {
+  const massesOfI = massesOf(data, i);
+  const massesOfJ = massesOf(data, j);
+  let belief = 0;
+  let plausibility = 0;
+  data.members.forEach((setOfI, s) => {
+    if (massesOfI[s] === 0) {
+      return;
+    }
+    data.members.forEach((setOfJ, t) => {
+      const mass = massesOfI[s] * massesOfJ[t];
+      if (mass === 0 || !setOfI.some((cluster) => setOfJ.includes(cluster))) {
+        return;
+      }
+      plausibility += mass;
+      if (s === t && setOfI.length === 1) {
+        belief += mass;
+      }
+    });
+  });
+  return [belief, Math.min(1, plausibility)];
+}

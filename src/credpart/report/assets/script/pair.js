@@ -1,0 +1,185 @@
+// The chosen objects, and whether they are in the same cluster.
+
+import { byId, element, note, svgElement } from "./dom.js";
+import { pairBounds } from "./evidence.js";
+import { threeDecimals, withThousands } from "./format.js";
+import { memoize } from "./memoize.js";
+import { objectCard } from "./object.js";
+import { confidenceInterval, fittedProbability, pairReplicates } from "./replicates.js";
+import { adapted, isDark, themeColours } from "./theme.js";
+
+export const FIELDS = ["object-a", "object-b"];
+export const PAIR_LETTERS = ["A", "B"];
+
+const NOT_STORED =
+  "The replicates of one of these objects are not stored on this page: " +
+  "only those of the most ambiguous objects are.";
+
+// The histogram, in units of its drawing.
+const BINS = 25;
+const LEFT = 12;
+const WIDTH = 316;
+const BASELINE = 110;
+const HIGHEST_BAR = 100;
+const INTERVAL_COLOUR = "#0072B2";
+const BELIEF_COLOUR = "#D55E00";
+
+export function renderPair(state) {
+  renderFields(state);
+  renderError(state);
+  renderCards(state);
+  renderAnswer(state);
+}
+
+const renderFields = memoize(
+  ({ data, chosen }) => ({ data, chosen }),
+  ({ data, chosen }) => {
+    chosen.forEach((i, k) => {
+      byId(FIELDS[k]).value = i === null ? "" : data.ids[i];
+    });
+  },
+);
+
+const renderError = memoize(
+  ({ pairError }) => ({ pairError }),
+  ({ pairError }) => {
+    byId("pair-error").textContent = pairError;
+  },
+);
+
+const renderCards = memoize(
+  (state) => ({ data: state.data, chosen: state.chosen, dark: isDark(state) }),
+  ({ data, chosen, dark }) => {
+    const cards = chosen.map((i, k) => i !== null && objectCard(data, i, PAIR_LETTERS[k], dark));
+    byId("cards").replaceChildren(...cards.filter(Boolean));
+  },
+);
+
+const renderAnswer = memoize(
+  (state) => ({ data: state.data, chosen: state.chosen, dark: isDark(state) }),
+  ({ data, chosen, dark }) => {
+    const missing = chosen.filter((i) => i === null).length;
+    const parts = missing ? [invitation(missing)] : answer(data, ...chosen, dark);
+    byId("interval").replaceChildren(...parts);
+  },
+);
+
+function invitation(missing) {
+  const request = missing === 2 ? "Choose two objects" : "Choose a second object";
+  return note(`${request} in the picture, in the table or by name.`);
+}
+
+function answer(data, i, j, dark) {
+  const [belief, plausibility] = pairBounds(data, i, j);
+  const question = element("h3", {}, "Are A and B in the same cluster?");
+  const verdict = element("p", {}, verdictSentence(belief, plausibility));
+  const sample = pairReplicates(data, i, j);
+  if (!sample) {
+    return [question, verdict, note(NOT_STORED)];
+  }
+  const [lower, upper] = confidenceInterval(sample, data.level);
+  const figures = { lower, upper, belief, plausibility, fit: fittedProbability(data, i, j) };
+  return [
+    question,
+    verdict,
+    pairChart(sample, figures, data.level, dark),
+    note(replicatesSentence(sample.length, data.stored.of, figures.fit)),
+    figureList(figures),
+  ];
+}
+
+function verdictSentence(belief, plausibility) {
+  const percent = (p) => `${Math.round(100 * p)}\u00a0%`;
+  const [low, high] = [percent(belief), percent(plausibility)];
+  const range = low === high ? `about ${low}` : `between ${low} and ${high}`;
+  return `${verdictWords(belief, plausibility)}: ${range}.`;
+}
+
+function verdictWords(belief, plausibility) {
+  if (belief > 0.5) {
+    return "Probably yes";
+  }
+  return plausibility < 0.5 ? "Probably not" : "The data do not tell";
+}
+
+function replicatesSentence(count, all, fit) {
+  const share = count < all ? ` of ${withThousands(all)}` : "";
+  return (
+    `P(same cluster) in ${withThousands(count)}${share} replicates; ` +
+    `broken line: the fit itself, ${threeDecimals(fit)}.`
+  );
+}
+
+// All digits, hidden from sight, for screen readers and programs.
+function figureList(figures) {
+  const items = Object.entries(figures).flatMap(([name, value]) => [
+    element("dt", {}, name),
+    element("dd", { "data-figure": name }, String(value)),
+  ]);
+  return element("dl", { class: "hidden", id: "pair-figures" }, ...items);
+}
+
+const toX = (p) => LEFT + WIDTH * p;
+
+function pairChart(sample, { lower, upper, belief, plausibility, fit }, level, dark) {
+  const confidence = `${Math.round(1e6 * level) / 1e4} % confidence interval`;
+  return svgElement(
+    "svg",
+    {
+      viewBox: "0 0 340 200",
+      role: "img",
+      "aria-label": "Histogram of the probability over the replicates, with both intervals",
+    },
+    ...histogramBars(sample, themeColours(dark).secondary),
+    ...histogramAxis(fit, themeColours(dark)),
+    ...intervalBar(146, confidence, lower, upper, adapted(INTERVAL_COLOUR, dark)),
+    ...intervalBar(
+      178,
+      "belief to plausibility",
+      belief,
+      plausibility,
+      adapted(BELIEF_COLOUR, dark),
+    ),
+  );
+}
+
+function histogramBars(sample, fill) {
+  const counts = new Array(BINS).fill(0);
+  for (const p of sample) {
+    counts[Math.min(BINS - 1, Math.floor(p * BINS))] += 1;
+  }
+  const largest = Math.max(...counts);
+  return counts.map((count, k) => {
+    const height = (HIGHEST_BAR * count) / largest;
+    const place = { x: toX(k / BINS) + 0.5, y: BASELINE - height };
+    const size = { width: WIDTH / BINS - 1, height };
+    const title = svgElement("title", {}, `${count} replicates`);
+    return svgElement("rect", { ...place, ...size, fill }, title);
+  });
+}
+
+function histogramAxis(fit, { text, secondary }) {
+  const fitPlace = { x1: toX(fit), x2: toX(fit), y1: 4, y2: BASELINE };
+  const axisPlace = { x1: toX(0), x2: toX(1), y1: BASELINE, y2: BASELINE };
+  const anchors = { 0: "start", 1: "end" };
+  return [
+    svgElement("line", { ...fitPlace, stroke: text, "stroke-dasharray": "3 3" }),
+    svgElement("line", { ...axisPlace, stroke: secondary }),
+    ...[0, 0.25, 0.5, 0.75, 1].map((p) =>
+      svgElement(
+        "text",
+        { x: toX(p), y: BASELINE + 14, "text-anchor": anchors[p] ?? "middle" },
+        String(p),
+      ),
+    ),
+  ];
+}
+
+function intervalBar(y, name, low, high, fill) {
+  const text = `${name} [${threeDecimals(low)}, ${threeDecimals(high)}]`;
+  const width = Math.max(3, toX(high) - toX(low) + 2);
+  return [
+    svgElement("rect", { x: toX(low) - 1, y: y + 6, width, height: 6, fill }),
+    svgElement("text", { x: LEFT, y }, text),
+  ];
+}
