@@ -21,7 +21,7 @@ import pandas as pd
 from credpart import bootstrap, fit_mixture, select_mixture
 from credpart.datasets import load_diabetes, load_gvhd, load_iris, make_mixture1
 from credpart.mixture.covariance.structures import NAMES
-from credpart.mixture.optimisation.em import DEFAULT_TOLERANCE, MCLUST_TOLERANCE, e_step, em, take
+from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MCLUST_TOLERANCE, e_step, em, take
 
 DATA = {
     "iris": load_iris().X.to_numpy(),

@@ -18,7 +18,7 @@ import numpy as np
 from credpart import CalibratedClustering
 from credpart.datasets import load_diabetes, load_gvhd, load_iris, make_mixture1
 from credpart.focal import set_names
-from credpart.mixture.optimisation.em import DEFAULT_TOLERANCE, MCLUST_TOLERANCE
+from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MCLUST_TOLERANCE
 
 B = 1000
 REPEATS = 5

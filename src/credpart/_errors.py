@@ -19,3 +19,12 @@ class DataWarning(CredpartWarning):
 
 class DegenerateMixtureError(ValueError):
     """No start of the mixture led to components that the data can carry."""
+
+
+class UnsupportedError(ValueError):
+    """A mixture family cannot do what was asked of it."""
+
+    def __init__(self, family: str, reason: str) -> None:
+        super().__init__(f"The family {family} {reason}.")
+        self.family = family
+        self.reason = reason

@@ -1,14 +1,15 @@
 """Random streams from any of the seeds that estimators take."""
 
-from typing import Any
-
 import numpy as np
-from numpy.random import Generator, RandomState, SeedSequence
+from numpy.random import Generator, SeedSequence
+from numpy.random import RandomState as LegacyState
 
 from credpart._checks import check_integer
 
+RandomState = int | SeedSequence | Generator | LegacyState | None  # what is taken as a seed
 
-def seed_sequence(random_state: Any) -> SeedSequence:
+
+def seed_sequence(random_state: RandomState) -> SeedSequence:
     """The root of random streams; an int or a SeedSequence gives the same at every call.
 
     >>> seed_sequence(1).entropy
@@ -16,7 +17,7 @@ def seed_sequence(random_state: Any) -> SeedSequence:
     """
     if isinstance(random_state, SeedSequence):
         return SeedSequence(random_state.entropy, spawn_key=random_state.spawn_key)
-    if isinstance(random_state, RandomState):
+    if isinstance(random_state, LegacyState):
         return SeedSequence(int(random_state.randint(2**31 - 1)))
     if isinstance(random_state, Generator):
         return SeedSequence(int(random_state.integers(2**63)))
@@ -25,7 +26,7 @@ def seed_sequence(random_state: Any) -> SeedSequence:
     return SeedSequence(check_integer("random_state", random_state, at_least=0))
 
 
-def random_generator(random_state: Any) -> Generator:
+def random_generator(random_state: RandomState) -> Generator:
     """Return a generator: a Generator itself, or a new one from any other seed.
 
     >>> int(random_generator(0).integers(10))

@@ -29,15 +29,16 @@ from credpart.focal import KINDS, BoolArray, check_focal_sets, cluster_similarit
 from credpart.intervals import PairwiseIntervals, cross_intervals, pairwise_intervals
 from credpart.masses import irqp, row_masses
 from credpart.masses.starts import from_posteriors
+from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.fit import (
-    CRITERIA,
     N_STARTS,
     REGULARIZATIONS,
-    fit_mixture,
+    SearchOptions,
+    fit_one,
 )
 from credpart.mixture.models import Model, read
-from credpart.mixture.optimisation.em import DEFAULT_TOLERANCE
-from credpart.mixture.search.selection import AUTO, Selection, select_mixture
+from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MAX_ITERATIONS
+from credpart.mixture.search.selection import AUTO, Selection, select
 from credpart.partition import EvidentialPartition
 
 SELECTIONS = ("each", "once")
@@ -347,21 +348,15 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         progress: Progress | None,
     ) -> Selection:
         """All fits that the mixture is chosen from."""
-        options: dict[str, Any] = {
-            "sample_weight": weights,
-            "tol": self.tol,
-            "n_starts": N_STARTS,
-        }
+        options = SearchOptions.check(self.tol, MAX_ITERATIONS, N_STARTS, 0, self.n_jobs)
         if len(numbers) == len(models) == 1:
-            fit = fit_mixture(
-                table, numbers[0], models, regularization=self.regularization, **options
-            )
+            fit = fit_one(table, weights, numbers[0], models, options, self.regularization)
             cell = numbers[0], fit.model
             return Selection({cell: fit}, {}, self.criterion, (cell[0],), (cell[1],))
         if isinstance(self.n_clusters, str):  # "auto" asks for no more than the data can carry
             distinct = len(np.unique(sortable(table.values[weights > 0.0]), axis=0))
             numbers = [c for c in numbers if c < distinct] or numbers[:1]
-        return select_mixture(table, numbers, models, self.criterion, progress=progress, **options)
+        return select(table, weights, numbers, models, options, self.criterion, progress)
 
     def _contenders(self) -> list[Any]:
         """The fits that replicates choose among, the best one first."""

@@ -7,18 +7,24 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 from scipy.optimize import minimize, minimize_scalar
 
-from credpart.mixture.covariance import structures as covariance
-from credpart.mixture.covariance.axes import _precisions, _rotate, _rotate_jointly
-from credpart.mixture.covariance.matrices import factor, log_determinant
+from credpart.mixture.covariance import batched
+from credpart.mixture.covariance.batched import ABSENT, Previous
+from credpart.mixture.covariance.common_axes import _precisions, _rotation, rotate, turn
+from credpart.mixture.covariance.matrices import (
+    factor,
+    inverse,
+    log_determinant,
+    matrices_contiguous,
+    stack_contiguous,
+)
 from credpart.mixture.covariance.structures import (
     NAMES,
     ONE_DIMENSION,
-    PLACES,
     STRUCTURES,
-    Previous,
-    Units,
+    TABLE,
+    common_axes,
+    estimate_one,
 )
-from credpart.mixture.families.standardisation import ABSENT
 
 ITERATIVE = ["VEI", "VEE", "VEV", "EVE", "VVE"]
 NESTED = [(name, inner) for name in STRUCTURES for inner in STRUCTURES[name].nested]
@@ -26,7 +32,7 @@ NESTED = [(name, inner) for name in STRUCTURES for inner in STRUCTURES[name].nes
 
 def update(name, scatter, sizes, previous):
     codes = np.full(len(scatter), NAMES.index(name))
-    return covariance.update(scatter, sizes, codes, warm(previous, sizes)).covariances()
+    return batched.update(scatter, sizes, codes, warm(previous, sizes))
 
 
 def warm(covariances, sizes):
@@ -301,8 +307,7 @@ def test_units_count_where_spheres_and_angles_do(name, is_warm):
     units = scales[:, None] * scales
     # of another structure, so that it counts how it is read
     start = draw_statistics(4, 3, 3, seed=7)[0] if is_warm else None
-    estimate = covariance.update(scatter, sizes, codes, warm(start, sizes), Units.of(scales))
-    found = estimate.covariances()
+    found = batched.update(scatter, sizes, codes, warm(start, sizes), scales)
     if name in ("EII", "VII", "EVE", "VVE", "EEV", "VEV"):
         there = None if start is None else start * units
         expected = update(name, scatter * units, sizes, there) / units
@@ -337,7 +342,7 @@ def test_common_axes_are_kept_where_their_covariances_add_up_to_a_sphere(name):
 
 def test_spheres_need_no_rotation():
     scatter, start = 50.0 * np.tile(np.eye(3), (1, 2, 1, 1)), np.eye(3)[None]
-    axes, _, angles = _rotate_jointly(scatter, np.full((1, 2), 50.0), np.ones(1, bool), start, 1)
+    axes, angles = rotate(scatter, np.full((1, 2), 50.0), np.ones(1, bool), start)
     assert angles.max() == 0.0
     np.testing.assert_array_equal(axes, start)
 
@@ -350,7 +355,8 @@ def test_turns_that_would_raise_the_cost_are_shortened(statistics):
     precisions = _precisions(diagonal(R), sizes, np.zeros(1, bool))
     y = (precisions[..., None] * R).sum(axis=1)
     # down in every plane, but much too far
-    turned, rotations = _rotate(R, precisions, 1.5 * np.sign(y.mT - y))
+    rotations = _rotation(R, precisions, 1.5 * np.sign(y.mT - y))
+    turned = turn(R, rotations)
     before, after = ((precisions * diagonal(W)).sum(axis=(1, 2)) for W in (R, turned))
     assert after <= before * (1 + 1e-11)
     np.testing.assert_allclose(rotations @ rotations.mT, np.eye(d)[None], atol=1e-12)
@@ -435,21 +441,20 @@ def test_absent_components_have_no_influence(name, statistics, seed, warm):
 @given(d=st.integers(1, 6), seed=st.integers(0, 2**32 - 1))
 def test_factor_inverts_and_takes_determinants(d, seed):
     matrices = draw_statistics(5, 1, d, seed)[0][:, 0]
-    half, logdet = factor(matrices.T)
-    half = np.moveaxis(half, -1, 0)
+    half, logdet = factor(matrices)
     np.testing.assert_allclose(half.mT @ half @ matrices, np.tile(np.eye(d), (5, 1, 1)), atol=1e-8)
     assert np.array_equal(half, np.tril(half))
     np.testing.assert_allclose(logdet, np.linalg.slogdet(matrices)[1], atol=1e-9)
-    np.testing.assert_allclose(log_determinant(matrices[None].T), logdet[:, None], atol=1e-12)
+    np.testing.assert_allclose(log_determinant(matrices), logdet, atol=1e-12)
 
 
 def test_factor_marks_what_is_not_positive_definite_and_leaves_the_rest():
     matrices = np.stack([np.eye(2), [[1.0, 2.0], [2.0, 1.0]], -np.eye(2), 4 * np.eye(2)])
     with np.errstate(invalid="ignore"):
-        half, logdet = factor(matrices.T)
+        half, logdet = factor(matrices)
     assert np.isnan(logdet).tolist() == [False, True, True, False]
     np.testing.assert_allclose(logdet[[0, 3]], [0.0, np.log(16.0)], atol=1e-15)
-    assert np.isfinite(half[..., [0, 3]]).all()
+    assert np.isfinite(half[[0, 3]]).all()
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
@@ -467,9 +472,9 @@ def test_singular_scatter_raises_nothing_and_spoils_no_other_replicate(name):
 def test_structures_together_are_structures_apart():
     scatter, sizes = draw_statistics(2 * len(STRUCTURES), 3, 3, seed=3)
     codes = np.random.default_rng(0).permutation(np.repeat(np.arange(len(STRUCTURES)), 2))
-    start = covariance.update(*draw_statistics(len(codes), 3, 3, seed=4), codes).covariances()
+    start = batched.update(*draw_statistics(len(codes), 3, 3, seed=4), codes)
     for previous in (None, start):
-        together = covariance.update(scatter, sizes, codes, warm(previous, sizes)).covariances()
+        together = batched.update(scatter, sizes, codes, warm(previous, sizes))
         for code, name in enumerate(STRUCTURES):
             rows = codes == code
             own = None if previous is None else previous[rows]
@@ -480,14 +485,11 @@ def test_structures_together_are_structures_apart():
 
 def test_precisions_are_inverses_of_the_covariances():
     scatter, sizes = draw_statistics(2 * len(STRUCTURES), 3, 3, seed=3)
-    scatter[::2, 2], sizes[::2, 2] = ABSENT * np.eye(3), ABSENT
+    scatter[::2, 2], sizes[::2, 2] = 0.0, 0.0
     codes = np.random.default_rng(0).permutation(np.repeat(np.arange(len(STRUCTURES)), 2))
-    for order in (slice(None), np.argsort(PLACES[codes])):
-        given = scatter[order], sizes[order], codes[order]
-        estimate = covariance.update(*given, units=Units.of(np.array([1.0, 30.0, 1e-2])))
-        precisions, logdet = estimate.precisions()
-        covariances = estimate.covariances()
-        np.testing.assert_allclose(
-            precisions.T @ covariances, np.broadcast_to(np.eye(3), covariances.shape), atol=1e-9
-        )
-        np.testing.assert_allclose(logdet.T, np.linalg.slogdet(covariances)[1], atol=1e-9)
+    covariances = batched.update(scatter, sizes, codes, units=np.array([1.0, 30.0, 1e-2]))
+    precisions, logdet = inverse(covariances)
+    np.testing.assert_allclose(
+        precisions @ covariances, np.broadcast_to(np.eye(3), covariances.shape), atol=1e-9
+    )
+    np.testing.assert_allclose(logdet, np.linalg.slogdet(covariances)[1], atol=1e-9)

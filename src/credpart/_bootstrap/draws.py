@@ -1,22 +1,23 @@
-"""What replicates are refitted to: weights on the same objects, or new objects.
+"""Bootstrap samples: weights on the same objects, or new objects.
 
 A nonparametric replicate is a vector of counts, a Bayesian one of Dirichlet weights; a parametric
 one is a new sample from the fit.  Each has a random stream of its own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from credpart._checks import Array
+from credpart._arrays import Array
 from credpart._columns import sortable
+from credpart.mixture.families.base import MixtureFamily, Parameters
 from credpart.mixture.fit import MixtureFit
+from credpart.mixture.optimisation.mixtures import Data
 
 
-class Objects(NamedTuple):
+class DistinctObjects(NamedTuple):
     """Distinct objects (n, d), in lexicographic order, with their total weights (n,)."""
 
     X: Array
@@ -29,26 +30,14 @@ class Draws(NamedTuple):
     X: Array
     weights: Array
 
-    def seen_by(self, family: Any) -> "Data":
+    def seen_by(self, family: MixtureFamily[Parameters]) -> Data:
         """The draws as a family reads them."""
         if self.X.ndim == 2:
             return Data(family.features(self.X), self.weights)
         return Data(np.array([family.features(sample) for sample in self.X]), self.weights)
 
 
-class Data(NamedTuple):
-    """Features (n, p), or (b, n, p) if every replicate has its own, and weights (b, n)."""
-
-    features: Array
-    weights: Array
-
-    def take(self, rows: NDArray[np.intp]) -> "Data":
-        """What some replicates are refitted to."""
-        shared = self.features.ndim == 2
-        return Data(self.features if shared else self.features[rows], self.weights[rows])
-
-
-def distinct(X: Array, weights: Array) -> Objects:
+def distinct(X: Array, weights: Array) -> DistinctObjects:
     """Gather equal rows, and leave out those without weight.
 
     So the draws depend neither on the order of the rows, nor on whether an object is repeated
@@ -59,10 +48,10 @@ def distinct(X: Array, weights: Array) -> Objects:
     _, first, back = np.unique(sortable(kept), axis=0, return_index=True, return_inverse=True)
     totals = np.zeros(len(first))
     np.add.at(totals, back.ravel(), weights[present])
-    return Objects(kept[first], totals)
+    return DistinctObjects(kept[first], totals)
 
 
-def nonparametric(objects: Objects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
+def nonparametric(objects: DistinctObjects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
     """Counts of n draws with replacement (Algorithm 1, line 2)."""
     total = objects.weights.sum()
     size = round(total)
@@ -70,14 +59,14 @@ def nonparametric(objects: Objects, fit: MixtureFit, streams: Sequence[Generator
     return Draws(objects.X, np.array(counts, dtype=float) * (total / size))
 
 
-def bayesian(objects: Objects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
+def bayesian(objects: DistinctObjects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
     """Dirichlet weights: the smooth counterpart of counts."""
     draws = np.array([rng.standard_gamma(objects.weights) for rng in streams])
     scale = objects.weights.sum() / draws.sum(axis=1, keepdims=True)
     return Draws(objects.X, draws * scale)
 
 
-def parametric(objects: Objects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
+def parametric(objects: DistinctObjects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
     """New objects from the fit, as many as the old ones weigh."""
     total = objects.weights.sum()
     size = round(total)
@@ -88,8 +77,8 @@ def parametric(objects: Objects, fit: MixtureFit, streams: Sequence[Generator]) 
 class Resampling(NamedTuple):
     """How replicates are drawn, and how many rows of features each is refitted to."""
 
-    draw: Callable[[Objects, MixtureFit, Sequence[Generator]], Draws]
-    n_rows: Callable[[Objects], int] = lambda objects: len(objects.X)
+    draw: Callable[[DistinctObjects, MixtureFit, Sequence[Generator]], Draws]
+    n_rows: Callable[[DistinctObjects], int] = lambda objects: len(objects.X)
 
 
 RESAMPLING: Mapping[str, Resampling] = {

@@ -2,300 +2,209 @@
 
 With several fits, which differ in their family or covariance structure, the model is chosen again
 in every replicate: choosing it once, and forgetting that it was chosen, makes intervals too short.
-Two things keep this cheap.  A pilot drops structures that have no real chance: those that never
-won and whose criterion is, in mean, more than four standard deviations below the best of the
-pilot's replicates.  And structures race: all run to a looser tolerance, and only those that may
-still win a replicate go on to the tight one.  Against every structure at the tight tolerance in
-every replicate, about one replicate in 100 has another structure: a rare local maximum.
+Two things keep this cheap.  Models that have no real chance are found by a first few replicates,
+and left out of the others.  And all models are run to a loose tolerance first; only those that may
+still win a replicate go on to the tight one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 
-from credpart._bootstrap.draws import RESAMPLING, Data, Objects
-from credpart._checks import Array
+from credpart._arrays import Array, IntArray
+from credpart._bootstrap.draws import RESAMPLING, DistinctObjects
 from credpart._threads import one_blas_thread
-from credpart.mixture.fit import CRITERIA, MixtureFit
-from credpart.mixture.optimisation.em import EMResult, Status, e_step, log_certainty, take
-from credpart.mixture.optimisation.lbfgs import Metric, is_charted, maximise, observed_metric
+from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.families.base import MixtureFamily, Parameters
+from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
+from credpart.mixture.optimisation.convergence import Limits, Status
+from credpart.mixture.optimisation.e_step import e_step, log_certainty
+from credpart.mixture.optimisation.em import evaluate
+from credpart.mixture.optimisation.maximise import maximise
+from credpart.mixture.optimisation.mixtures import Data, Mixtures, Problem, made_like, take_params
+from credpart.mixture.search.multistart import Policy, best_first
 
-Rows = NDArray[np.intp]
+Batch = Mixtures[Parameters]
 
-SPREADS = 4.0  # standard deviations below the best at which a structure has no real chance
-RACE_TOLERANCE = 1e-6  # at 1e-5 EM often stands on a plateau, 10 to 20 below where it will end
-MARGIN = 10.0  # criterion behind the best, at that tolerance, that ends a structure's race
-ROUNDING = 1e-9  # relative difference between criteria that are the same
+SPREADS = 4.0  # standard deviations below the best at which a model has no real chance
+LOOSE = 1e-6  # tolerance of the first round: at 1e-5 EM often stands on a plateau
+MARGIN = 10.0  # difference of the criterion at that tolerance that no model makes up for
 SLOWNESS = 100.0  # iterations' worth of gain that EM may have left there
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that a chunk of replicates needs to know."""
+    """Checked arguments of a bootstrap: all that a chunk of replicates needs to know."""
 
-    objects: Objects
+    objects: DistinctObjects
     fits: tuple[MixtureFit, ...]
     resampling: str
     criterion: str
     regularization: str
-    tol: float
-    max_iter: int
+    limits: Limits
 
-    places: tuple[int, ...] = ()  # of the fits, among those that were given
-
-    def teams(self) -> list["Team"]:
+    def families(self) -> list[tuple[MixtureFit, ...]]:
         """The fits by family: those of one family are refitted side by side."""
-        members: dict[int, list[int]] = {}
-        for i, fit in enumerate(self.fits):
-            members.setdefault(id(fit.family), []).append(i)
-        return [Team(np.array(m), tuple(self.fits[i] for i in m)) for m in members.values()]
-
-
-class Team(NamedTuple):
-    """Fits of one family, and their places in the plan."""
-
-    places: Rows
-    fits: tuple[MixtureFit, ...]
-
-    @property
-    def family(self) -> Any:
-        """The family that the fits share."""
-        return self.fits[0].family
-
-    @property
-    def variants(self) -> Rows:
-        """The variant of the family that each fit is."""
-        return np.array([fit.variant for fit in self.fits])
-
-    def start(self, which: Rows) -> Any:
-        """Parameters of some of the fits."""
-        kind = type(self.fits[0].internal)
-        fields = zip(*(fit.internal for fit in self.fits), strict=True)
-        return take(kind(*map(np.concatenate, fields)), which)
-
-    def pooled(self, objects: Objects) -> Any:
-        """The family with pseudo-observations of the first fit's pooled covariance."""
-        data = self.family.features(objects.X), objects.weights[None]
-        statistics = e_step(self.family, *data, self.fits[0].internal)[1]
-        return self.family.pooled(statistics[0])
-
-    def metric(self, objects: Objects, which: Rows) -> Metric | None:
-        """What each fit's information says of the way up, for families that have coordinates."""
-        if not is_charted(self.family):
-            return None
-        data = self.family.features(objects.X), objects.weights[None]
-        inverse = [
-            observed_metric(self.family, *data, fit.internal, np.array([fit.variant]))
-            for fit in self.fits
-        ]
-        return Metric(np.array(inverse), which)
-
-
-class Heat(NamedTuple):
-    """Refits of a team: replicate by replicate, in each one fit after the other."""
-
-    team: Team
-    family: Any  # the team's, or the pooled one
-    data: Data
-    metric: Metric | None
-    result: EMResult
-    value: Array  # (b, fits) of the criterion
-
-    @property
-    def which(self) -> Rows:
-        """The fit that each refit started from."""
-        return np.arange(len(self.data.weights)) % len(self.team.fits)
-
-
-class Part(NamedTuple):
-    """Refits of one family: which replicates, and their parameters."""
-
-    rows: Rows
-    params: Any
+        members: dict[int, list[MixtureFit]] = {}
+        for fit in self.fits:
+            members.setdefault(id(fit.family), []).append(fit)
+        return [tuple(fits) for fits in members.values()]
 
 
 class Refits(NamedTuple):
-    """Refits of b replicates; ``place`` says from which of the given fits."""
+    """Refits of b replicates."""
 
-    parts: tuple[Part, ...]
-    place: Rows
-    loglik: Array
-    n_iter: Rows
-    status: Rows
-    lead: Array  # (b, fits): criterion of each fit, less that of the replicate's best
+    mixtures: tuple[Batch, ...]  # of each family, those that won their replicates: their slots
+    models: tuple[Mapping[int, str], ...]  # of each family, the models by code of the structure
+    loglik: Array  # (b,), in the units of the data and without any prior
+    lead: Array  # (b, fits): criterion of each fit's model, less that of the replicate's best
 
 
-def contenders(plan: Plan, pilot: Sequence[Refits]) -> Plan:
-    """The plan with the fits that have a real chance to be chosen."""
-    lead = np.concatenate([refits.lead for refits in pilot])
-    lead = np.ma.masked_invalid(lead)  # a structure that could not be fitted to a replicate
+def contenders(plan: Plan, refits: Sequence[Refits]) -> Plan:
+    """The plan with the fits that have a real chance to be chosen, by some replicates.
+
+    No real chance has a model that never won and whose criterion is, in the mean, more than
+    `SPREADS` standard deviations below the best one of the replicate.
+    """
+    lead = np.ma.masked_invalid(np.concatenate([some.lead for some in refits]))
     chance = (lead.mean(axis=0) + SPREADS * lead.std(axis=0)).filled(-np.inf)
-    kept = (chance >= 0.0) | (lead == 0.0).any(axis=0).filled(False)
-    if not kept.any():  # no structure could be fitted to any replicate: all stay
+    is_kept = (chance >= 0.0) | (lead == 0.0).any(axis=0).filled(False)
+    if not is_kept.any():  # no model could be fitted to any replicate
         return plan
-    places = np.flatnonzero(kept)
-    return replace(plan, fits=tuple(plan.fits[i] for i in places), places=tuple(places))
+    return replace(plan, fits=tuple(plan.fits[i] for i in np.flatnonzero(is_kept)))
 
 
 def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
-    """Refit a chunk of replicates under every fit's model, and choose."""
-    b, m = len(seeds), len(plan.fits)
-    value = np.empty((b, m))
-    loglik, n_iter = np.empty(b), np.empty(b, dtype=np.intp)
-    status, parts = np.empty(b, dtype=np.intp), []
+    """Refit a chunk of replicates under the model of every fit, and choose."""
+    streams = [np.random.default_rng(seed) for seed in seeds]
     with one_blas_thread():
-        streams = [np.random.default_rng(seed) for seed in seeds]
         draws = RESAMPLING[plan.resampling].draw(plan.objects, plan.fits[0], streams)
-        heats = _race(
-            plan, [_enter(plan, team, draws.seen_by(team.family)) for team in plan.teams()]
-        )
-        for heat in heats:
-            value[:, heat.team.places] = heat.value
-        best = _first_best(value)
-        for heat in heats:
-            rows, result = _winners(plan, heat, best)
-            loglik[rows], n_iter[rows], status[rows] = result.loglik, result.n_iter, result.status
-            parts.append(Part(rows, result.params))
+        searches = [
+            FamilyRefit(plan, fits, draws.seen_by(fits[0].family)) for fits in plan.families()
+        ]
+        found = [search.run() for search in searches]
+        best = np.stack([one.values for one in found]).argmax(axis=0)  # of equals the first
+        winners, loglik = [], np.empty(len(seeds))
+        for i, (search, one) in enumerate(zip(searches, found, strict=True)):
+            rows = np.flatnonzero(best == i)
+            won = search.regularise(one.answers.take(rows), one.values[rows])
+            loglik[rows] = search.data_loglik(won)
+            winners.append(won)
+    order = [fit.model for search in searches for fit in search.fits]
+    places = [order.index(fit.model) for fit in plan.fits]
+    lead = np.concatenate([one.first_values for one in found], axis=1)[:, places]
     with np.errstate(invalid="ignore"):  # no model could be fitted: -inf - -inf
-        lead = value - value[np.arange(b), best, None]
-    places = np.array(plan.places or range(m))[best]
-    return Refits(tuple(parts), places, loglik, n_iter, status, lead)
+        lead -= lead.max(axis=1, keepdims=True)
+    models = tuple({fit.structure: fit.model for fit in search.fits} for search in searches)
+    return Refits(tuple(winners), models, loglik, lead)
 
 
-def _first_best(value: Array) -> Rows:
-    """The first of the largest values of each row, up to rounding: some structures coincide."""
-    largest = value.max(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        return np.asarray((value >= largest - ROUNDING * np.abs(largest)).argmax(axis=1))
+class FamilyAnswers(NamedTuple):
+    """The best refits of each replicate among the models of a family."""
+
+    answers: Batch
+    values: Array  # (b,): their criterion; -inf where none is sound
+    first_values: Array  # (b, fits): that of each fit's model at the loose tolerance
 
 
-def _enter(plan: Plan, team: Team, data: Data) -> Heat:
-    """Refit every replicate under every fit of a team; to a looser tolerance if there are many."""
-    b, m = len(data.weights), len(team.fits)
-    data, which = data.take(np.repeat(np.arange(b), m)), np.tile(np.arange(m), b)
-    family = team.pooled(plan.objects) if plan.regularization == "pooled" else team.family
-    start, metric = team.start(which), team.metric(plan.objects, which)
-    statistics = e_step(family, *data, start)[1]
-    result = maximise(
-        family,
-        *data,
-        statistics,
-        team.variants[which],
-        start,
-        metric,
-        tol=plan.tol if len(plan.fits) == 1 else max(plan.tol, RACE_TOLERANCE),
-        max_iter=plan.max_iter,
-    )
-    _put_first_right(result, start)
-    return _judge(plan, Heat(team, family, data, metric, result, np.empty((b, m))))
+class FamilyRefit:
+    """Refits of a chunk of replicates under all models of one family; slots are replicates."""
 
+    def __init__(self, plan: Plan, fits: tuple[MixtureFit, ...], data: Data) -> None:
+        self.plan, self.fits, self.data = plan, fits, data
+        self.rule = REGULARIZATIONS[plan.regularization]
+        self.family = self._regularised() if self.rule.is_asked else fits[0].family
+        self.problem = Problem(self.family, data)
+        self.n_parameters = {fit.structure: fit.n_parameters for fit in fits}
+        # Densities are compared in the units of the first fit's family.
+        self.unit = self.problem.n_objects * (
+            fits[0].family.log_unit - plan.fits[0].family.log_unit
+        )
 
-def _race(plan: Plan, heats: list[Heat]) -> list[Heat]:
-    """Take those that may still win their replicate on to the tight tolerance."""
-    if len(plan.fits) == 1 or plan.tol >= RACE_TOLERANCE:
-        return heats
-    best = np.max([heat.value.max(axis=1) for heat in heats], axis=0)
-    for heat in heats:
-        rows = _ahead(heat, best)
-        if len(rows):
-            _go_on(plan, heat, rows)
-    return [_judge(plan, heat) for heat in heats]
+    def run(self) -> FamilyAnswers:
+        """Refit every replicate under every model, and choose."""
+        b, m, limits = len(self.data.weights), len(self.fits), self.plan.limits
+        replicates = np.repeat(np.arange(b), m)
+        start = evaluate(self.problem, self._start(np.tile(np.arange(m), b), replicates))
+        if len(self.plan.fits) == 1:
+            found = maximise(self.problem, start, limits)
+            return FamilyAnswers(found, np.zeros(b), np.zeros((b, 1)))
+        first = Limits(max(limits.tol, LOOSE), limits.max_iter)
+        candidates = maximise(self.problem, start, first)
+        policy = Policy(self.value, self.margin)
+        answers, values, _ = best_first(self.problem, candidates, policy, limits)
+        return FamilyAnswers(answers, values, self.value(candidates).reshape(b, m))
 
+    def criterion(self, mixtures: Batch) -> Array:
+        """The criterion of mixtures."""
+        sizes = np.array([self.n_parameters[code] for code in mixtures.structure.tolist()])
+        loglik = mixtures.loglik - self.family.log_prior(mixtures.params) - self.unit
+        n = self.problem.n_objects
+        return CRITERIA[self.plan.criterion](
+            loglik, sizes, n, lambda: log_certainty(self.problem, mixtures.params, mixtures.sample)
+        )
 
-def _ahead(heat: Heat, best: Array) -> Rows:
-    """The refits that may still win their replicate, at the race's tolerance."""
-    value, best = heat.value.ravel(), best.repeat(len(heat.team.fits))
-    # What EM may have left is relative to the likelihood, as its stopping rule is.
-    left = 2.0 * SLOWNESS * RACE_TOLERANCE * (1.0 + np.abs(heat.result.loglik))
-    return np.flatnonzero((value >= best - MARGIN - left) & np.isfinite(value))
+    def value(self, mixtures: Batch) -> Array:
+        """The criterion of mixtures that may be answers."""
+        n = self.problem.n_objects
+        is_spurious = self.family.is_spurious(mixtures.params, n).any(axis=1)
+        return np.where(mixtures.is_degenerate | is_spurious, -np.inf, self.criterion(mixtures))
 
+    def margin(self, mixtures: Batch) -> Array:
+        """What a refit at the loose tolerance may still gain; it is relative, as that is."""
+        return MARGIN + 2.0 * SLOWNESS * LOOSE * (1.0 + np.abs(mixtures.loglik))
 
-def _go_on(plan: Plan, heat: Heat, rows: Rows) -> None:
-    """Refit some to the tight tolerance, in place."""
-    result = heat.result
-    more = maximise(
-        heat.family,
-        *heat.data.take(rows),
-        result.statistics[rows],
-        heat.team.variants[heat.which[rows]],
-        take(result.params, rows),
-        None if heat.metric is None else heat.metric.take(rows),
-        tol=plan.tol,
-        max_iter=plan.max_iter,
-    )
-    _put(more._replace(n_iter=result.n_iter[rows] + more.n_iter), result, rows)
+    def regularise(self, winners: Batch, values: Array) -> Batch:
+        """Refit degenerate replicates with a pseudo-observation, unless that is not wanted.
 
+        Where models were chosen among, so are replicates of which none was sound; under one model,
+        a spurious component stays as it is.
+        """
+        status = winners.status.copy()
+        if len(self.plan.fits) > 1:
+            status[~np.isfinite(values)] = Status.DEGENERATE
+        if self.rule.is_asked:
+            status[status == Status.OK] = Status.REGULARISED
+        winners = replace(winners, status=status)
+        rows = np.flatnonzero(winners.is_degenerate)
+        if not self.rule.is_fallback or not len(rows):
+            return winners
+        problem = Problem(self._regularised(), self.data)
+        broken = winners.take(rows)
+        start = self._start(np.zeros(len(rows), dtype=np.intp), broken.slot)
+        start = evaluate(problem, replace(start, structure=broken.structure))
+        again = maximise(problem, start, self.plan.limits)
+        status = np.where(again.status == Status.OK, Status.REGULARISED, again.status)
+        return winners.put(rows, replace(again, status=status))
 
-def _judge(plan: Plan, heat: Heat) -> Heat:
-    """The criterion of every refit: -inf if it is degenerate or spurious.
+    def data_loglik(self, mixtures: Batch) -> Array:
+        """Log-likelihoods in the units of the data, without the prior."""
+        loglik = e_step(self.problem, mixtures.params, mixtures.sample)[0]
+        return np.asarray(loglik - self.problem.n_objects * self.family.log_unit)
 
-    So such a refit is chosen only where there is no other: it is then refitted with a
-    pseudo-observation, if there were several models; with one, a spike stays as it is.
-    """
-    n, (team, family, data, _, result, _) = float(plan.objects.weights.sum()), heat
-    counts = np.array([fit.n_parameters for fit in team.fits])[heat.which]
-    # densities in the units of the first fit's family
-    unit = n * (team.family.log_unit - plan.fits[0].family.log_unit)
-    value = CRITERIA[plan.criterion](
-        result.loglik - family.log_prior(result.params) - unit,
-        counts,
-        n,
-        lambda: log_certainty(family, *data, result.params),
-    )
-    flawed = (result.status == Status.DEGENERATE) | family.is_spurious(result.params, n).any(axis=1)
-    return heat._replace(value=np.where(flawed, -np.inf, value).reshape(heat.value.shape))
+    def _start(self, which: IntArray, replicates: IntArray) -> Batch:
+        """Mixtures with the parameters of some of the fits, for these replicates."""
+        fields = zip(*(fit.internal for fit in self.fits), strict=True)
+        params = made_like(self.fits[0].internal, [np.concatenate(field) for field in fields])
+        codes = np.array([fit.structure for fit in self.fits])[which]
+        zeros, b = np.zeros(len(which), dtype=np.intp), len(which)
+        return Mixtures(
+            take_params(params, which),
+            np.zeros((b, 0, 0)),
+            np.zeros(b),
+            zeros,
+            zeros,
+            codes,
+            replicates,
+            replicates,
+        )
 
-
-def _winners(plan: Plan, heat: Heat, best: Rows) -> tuple[Rows, EMResult]:
-    """The replicates that a team's fits win, and their refits."""
-    places, result = heat.team.places, heat.result
-    rows = np.flatnonzero(np.isin(best, places))
-    which = np.searchsorted(places, best[rows])
-    chosen = rows * len(places) + which
-    result = EMResult(take(result.params, chosen), *(field[chosen] for field in result[1:]))
-    if len(plan.fits) > 1:
-        result.status[~np.isfinite(heat.value.ravel()[chosen])] = Status.DEGENERATE
-    if plan.regularization == "pooled":
-        result.status[result.status == Status.OK] = Status.REGULARISED
-    _rescue(plan, heat.team, heat.data.take(chosen), which, result)
-    return rows, result
-
-
-def _rescue(plan: Plan, team: Team, data: Data, which: Rows, result: EMResult) -> None:
-    """Refit degenerate replicates with a pseudo-observation, unless that is not wanted."""
-    rows = np.flatnonzero(result.status == Status.DEGENERATE)
-    if plan.regularization != "fallback" or not len(rows):
-        return
-    family, data = team.pooled(plan.objects), data.take(rows)
-    start = take(team.fits[0].internal, np.zeros(len(rows), dtype=np.intp))
-    statistics = e_step(family, *data, start)[1]
-    new = maximise(
-        family,
-        *data,
-        statistics,
-        team.variants[which[rows]],
-        start,
-        tol=plan.tol,
-        max_iter=plan.max_iter,
-    )
-    new.status[new.status == Status.OK] = Status.REGULARISED
-    _put_first_right(new, start)
-    _put(new, result, rows)
-
-
-def _put_first_right(result: EMResult, start: Any) -> None:
-    """Give refits that broke down in their first step the parameters they started from."""
-    rows = np.flatnonzero((result.status == Status.DEGENERATE) & (result.n_iter == 1))
-    for field, good in zip(result.params, start, strict=True):
-        field[rows] = good[rows]
-
-
-def _put(new: EMResult, result: EMResult, rows: Rows) -> None:
-    """Replace some refits by others."""
-    fields = zip([*result.params, *result[1:]], [*new.params, *new[1:]], strict=True)
-    for field, changed in fields:
-        field[rows] = changed
+    def _regularised(self) -> MixtureFamily[Parameters]:
+        """The family with pseudo-observations of the first fit's pooled covariance."""
+        fit, objects = self.fits[0], self.plan.objects
+        data = Data(fit.family.features(objects.X), objects.weights[None])
+        statistics = e_step(Problem(fit.family, data), fit.internal, np.zeros(1, dtype=np.intp))[1]
+        return fit.family.regularised(statistics[0])

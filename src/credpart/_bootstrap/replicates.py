@@ -7,14 +7,25 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from credpart._bootstrap.refits import Part
-from credpart._checks import Array
+from credpart._arrays import Array, IntArray
 from credpart._columns import Columns
 from credpart._threads import one_blas_thread
-from credpart.mixture.optimisation.em import Status, normalise, take
+from credpart.mixture.families.base import MixtureFamily, Parameters
+from credpart.mixture.optimisation.convergence import Status
+from credpart.mixture.optimisation.e_step import normalise
+from credpart.mixture.optimisation.mixtures import take_params
 
 BLOCK_ROWS = 512  # objects scored together
 BLOCK_REPLICATES = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FamilyReplicates:
+    """The replicates of one family with one number of clusters."""
+
+    family: MixtureFamily[Parameters]
+    rows: IntArray  # which replicates
+    params: Parameters  # arrays (rows, c, ...), in the family's units
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -25,10 +36,12 @@ class Replicates:
     ----------
     models : array of str, shape (B,)
         Model of each replicate.
+    n_clusters : array of int, shape (B,)
+        Number of clusters of each replicate.
     status : array of int, shape (B,)
-        How each refit ended, a `credpart.mixture.optimisation.em.Status`.
+        How each refit ended, a `credpart.mixture.optimisation.convergence.Status`.
     loglik, n_iter : arrays of shape (B,)
-        Log-likelihood of each replicate's own sample (with the log prior, if it was regularised),
+        Log-likelihood of each replicate's own sample, in the units of the data as that of the fit,
         and iterations of EM.
 
     Examples
@@ -40,12 +53,11 @@ class Replicates:
     Replicates(20 nonparametric: 20 ok)
     """
 
-    families: tuple[Any, ...]
-    parts: tuple[Part, ...]  # one a family: which replicates it has, in its own units
+    parts: tuple[FamilyReplicates, ...]
     models: NDArray[np.str_]
     loglik: Array
-    n_iter: NDArray[np.intp]
-    status: NDArray[np.intp]
+    n_iter: IntArray
+    status: IntArray
     resampling: str
     columns: Columns  # how data are read
 
@@ -62,21 +74,12 @@ class Replicates:
         return f"Replicates({len(self)} {self.resampling}: {counts})"
 
     @property
-    def n_clusters(self) -> int:
-        """Number of clusters."""
-        return int(self.parts[0].params[0].shape[1])
-
-    @property
-    def family(self) -> Any:
-        """The family of all replicates; an error if they have several."""
-        self._check_one_family()
-        return self.families[0]
-
-    @property
-    def params(self) -> Any:
-        """Parameters of all replicates, in the family's units; an error if it has several."""
-        self._check_one_family()
-        return self.parts[0].params
+    def n_clusters(self) -> IntArray:
+        """Number of clusters of each replicate, shape (B,)."""
+        result = np.empty(len(self), dtype=np.intp)
+        for part in self.parts:
+            result[part.rows] = part.params[0].shape[1]
+        return result
 
     def counts(self) -> dict[str, int]:
         """Number of replicates by status."""
@@ -95,32 +98,25 @@ class Replicates:
         `pairwise_intervals` reads as it is.
         """
         values = self.columns.read(X).values
-        out = np.empty((len(values), self.n_clusters, len(self)))
+        out = np.zeros((len(values), int(self.n_clusters.max()), len(self)))
         with one_blas_thread():
-            for family, part in zip(self.families, self.parts, strict=True):
-                features = family.features(values)
+            for part in self.parts:
+                features = part.family.features(values)
                 starts = range(0, len(part.rows), BLOCK_REPLICATES)
                 Parallel(n_jobs=n_jobs, require="sharedmem")(
-                    delayed(_fill)(family, part, features, start, out) for start in starts
+                    delayed(_fill)(part, features, start, out) for start in starts
                 )
         return out.transpose(2, 0, 1)
 
-    def _check_one_family(self) -> None:
-        if len(self.families) > 1:
-            raise ValueError(
-                f"The replicates have {len(self.families)} families with parameters of their own. "
-                "Read `families` and `parts`."
-            )
 
-
-def _fill(family: Any, part: Part, features: Array, start: int, out: Array) -> None:
+def _fill(part: FamilyReplicates, features: Array, start: int, out: Array) -> None:
     """Write the posteriors of some replicates into ``out`` (n, c, B)."""
     some = slice(start, start + BLOCK_REPLICATES)
-    params, where = take(part.params, some), part.rows[some]
-    together = where[-1] - where[0] == len(where) - 1  # a slice is written faster
-    replicates = slice(where[0], where[-1] + 1) if together else where
-    for start in range(0, len(features), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
-        joint = family.log_joint(features[rows], params)
+    params, where = take_params(part.params, some), part.rows[some]
+    is_contiguous = where[-1] - where[0] == len(where) - 1  # a slice is written faster
+    replicates = slice(where[0], where[-1] + 1) if is_contiguous else where
+    for first in range(0, len(features), BLOCK_ROWS):
+        rows = slice(first, first + BLOCK_ROWS)
+        joint = part.family.log_joint(features[rows], params)
         normalise(joint)
-        out[rows, :, replicates] = joint.transpose(2, 1, 0)
+        out[rows, : joint.shape[1], replicates] = joint.transpose(2, 1, 0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from credpart.diagnostics.normality import MOST_ROWS
 from credpart.focal import set_names
-from credpart.mixture.optimisation.em import Status
+from credpart.mixture.optimisation.convergence import Status
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,13 +1,14 @@
 """A fitted mixture, and the function that fits one."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from credpart._arrays import Array, IntArray
 from credpart._checks import (
     Table,
     check_choice,
@@ -18,43 +19,73 @@ from credpart._checks import (
 )
 from credpart._columns import Columns, as_numbers
 from credpart._errors import ConvergenceWarning, DegeneracyWarning, DegenerateMixtureError
-from credpart._random import random_generator
+from credpart._random import RandomState, random_generator, seed_sequence
 from credpart._threads import one_blas_thread
-from credpart.mixture.models import read, taking_part
+from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.families.base import MixtureFamily, Parameters
+from credpart.mixture.models import Model, read, taking_part
 from credpart.mixture.notebook import fit_html
-from credpart.mixture.optimisation.em import (
+from credpart.mixture.optimisation.convergence import (
     DEFAULT_TOLERANCE,
     MAX_ITERATIONS,
+    Limits,
     Status,
-    normalise,
-    row_blocks,
 )
-from credpart.mixture.screening import Screening, screen
-from credpart.mixture.search.initialisation import starting_partitions
-from credpart.mixture.search.model_grid import (
-    Candidate,
+from credpart.mixture.optimisation.e_step import normalise, row_blocks
+from credpart.mixture.optimisation.mixtures import Problem, made_like
+from credpart.mixture.screening import screen
+from credpart.mixture.search.grid_search import (
+    Answer,
     Cell,
-    Outcome,
-    Setting,
-    Source,
-    run,
-    set_up,
+    FamilySearch,
+    ModelSet,
+    grid_search,
+    model_sets,
 )
-from credpart.mixture.search.multistart import search_all
+from credpart.mixture.search.initialisation import starting_partitions
 
-Array = NDArray[np.float64]
-
-REGULARIZATIONS = ("fallback", "none", "pooled")
-REMEDIES = {"none": ", or use regularization='pooled'", "fallback": "", "pooled": ""}
 N_STARTS = 4
 
-# Functions of log-likelihoods, numbers of parameters, n, and (called only if it is needed) what
-# returns the sums of log largest posteriors.
-CRITERIA: Mapping[str, Callable[[Any, Any, float, Callable[[], Any]], Any]] = {
-    "bic": lambda loglik, k, n, certainty: 2.0 * loglik - k * np.log(n),
-    "icl": lambda loglik, k, n, certainty: 2.0 * (loglik + certainty()) - k * np.log(n),
-    "aic": lambda loglik, k, n, certainty: 2.0 * (loglik - k),
+
+class Regularization(NamedTuple):
+    """When components get a pseudo-observation, and what else an error may suggest."""
+
+    is_asked: bool  # from the start
+    is_fallback: bool  # if maximum likelihood breaks down
+    remedy: str = ""
+
+
+REGULARIZATIONS: Mapping[str, Regularization] = {
+    "fallback": Regularization(False, True),
+    "none": Regularization(False, False, ", or use regularization='pooled'"),
+    "pooled": Regularization(True, False),
 }
+
+
+class SearchOptions(NamedTuple):
+    """How mixtures are searched for: checked arguments of `fit_mixture` and `select_mixture`."""
+
+    limits: Limits
+    n_starts: int
+    seed: int  # of the k-means starts
+    n_jobs: int | None = None
+
+    @classmethod
+    def check(
+        cls,
+        tol: float,
+        max_iter: int,
+        n_starts: int,
+        random_state: RandomState,
+        n_jobs: int | None = None,
+    ) -> "SearchOptions":
+        """Refuse what is no option."""
+        return cls(
+            Limits(check_positive("tol", tol), check_integer("max_iter", max_iter, at_least=1)),
+            check_integer("n_starts", n_starts, at_least=1),
+            int(seed_sequence(random_state).generate_state(1)[0]),
+            n_jobs,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +124,10 @@ class MixtureFit:
     (38, -186.1, -562.6)
     """
 
-    family: Any
-    internal: Any  # one mixture, in the family's units
+    family: MixtureFamily[Parameters]
+    internal: Parameters  # one mixture, in the family's units
     model: str
-    variant: int  # of the family
+    structure: int  # its code inside the family
     n_parameters: int
     loglik: float
     log_certainty: float  # sum over objects of the log of the largest posterior, for ICL
@@ -112,8 +143,7 @@ class MixtureFit:
     @property
     def n_clusters(self) -> int:
         """Number of components."""
-        result: int = self.internal[0].shape[1]
-        return result
+        return int(self.internal[0].shape[1])
 
     @property
     def names(self) -> list[str] | None:
@@ -122,9 +152,9 @@ class MixtureFit:
 
     @property
     def params(self) -> Any:
-        """Parameters in the units of the data."""
-        shown = self.family.reveal(self.internal)
-        params = type(shown)(*(field[0] for field in shown))
+        """Parameters in the units of the data: a NamedTuple of the family's own kind."""
+        shown = self.family.to_data_units(self.internal)
+        params = made_like(shown, [field[0] for field in shown])
         for array in params:
             array.flags.writeable = False
         return params
@@ -137,8 +167,8 @@ class MixtureFit:
     def criterion(self, name: str) -> float:
         """The value of a criterion by its name: larger is better."""
         value = CRITERIA[check_choice("name", name, CRITERIA)]
-        k, n = self.n_parameters, self.n_objects
-        return float(value(self.loglik, k, n, lambda: self.log_certainty))
+        loglik, k = np.array(self.loglik), np.array(self.n_parameters)
+        return float(value(loglik, k, self.n_objects, lambda: np.array(self.log_certainty)))
 
     @property
     def bic(self) -> float:
@@ -159,10 +189,9 @@ class MixtureFit:
         """Posterior probabilities of the components, shape (n, c)."""
         return self._score(X)[0]
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: Any) -> IntArray:
         """Most probable component of each object."""
-        result: NDArray[np.intp] = self.posteriors(X).argmax(axis=1)
-        return result
+        return np.asarray(self.posteriors(X).argmax(axis=1))
 
     def log_density(self, X: Any) -> Array:
         """Log density of each object under the mixture."""
@@ -170,16 +199,14 @@ class MixtureFit:
 
     def sample(
         self, n: int, random_state: int | np.random.Generator | None = None
-    ) -> tuple[Array, NDArray[np.intp]]:
+    ) -> tuple[Array, IntArray]:
         """Draw n objects; return them and the components they came from."""
         n = check_integer("n", n, at_least=1)
-        rng = random_generator(random_state)
-        drawn: tuple[Array, NDArray[np.intp]] = self.family.sample(self.internal, n, rng)
-        return drawn
+        return self.family.sample(self.internal, n, random_generator(random_state))
 
     def _score(self, X: Any) -> tuple[Array, Array]:
-        values, features = self.columns.read(X).values, self.family.features
-        return score(self.family, self.internal, len(values), lambda rows: features(values[rows]))
+        values = self.columns.read(X).values
+        return score(self.family, self.internal, values)
 
     def __repr__(self) -> str:
         return (
@@ -191,72 +218,37 @@ class MixtureFit:
         return fit_html(repr(self), self.params, self.names)
 
 
-def score(
-    family: Any, params: Any, n: int, features: Callable[[slice], Array]
-) -> tuple[Array, Array]:
-    """Posteriors (n, c) and log densities (n,) under one mixture of objects with ``features``."""
-    posteriors = np.empty((n, params[0].shape[1]))
-    log_density = np.empty(n)
-    for rows in row_blocks(n, posteriors.shape[1]):
-        joint = family.log_joint(features(rows), params)
+def score(family: MixtureFamily[Parameters], params: Parameters, X: Array) -> tuple[Array, Array]:
+    """Posteriors (n, c) and log densities (n,) of objects under one mixture."""
+    posteriors = np.empty((len(X), params[0].shape[1]))
+    log_density = np.empty(len(X))
+    for rows in row_blocks(*posteriors.shape):
+        joint = family.log_joint(family.features(X[rows]), params)
         log_density[rows] = normalise(joint)[0] - family.log_unit
         posteriors[rows] = joint[0].T
     return posteriors, log_density
 
 
-def as_fits(setting: Setting, outcomes: Sequence[Outcome], table: Table) -> list[MixtureFit]:
-    """The public values of outcomes that all have the same number of clusters."""
-    family, features, weights, models = setting
-    (c, _), b, n = outcomes[0].cell, len(outcomes), len(features)
-    mixtures = [outcome.mixture for outcome in outcomes]
-    log_density, certainty = np.empty((2, b, n))
-    for rows in row_blocks(n, c):
-        # one by one: a product of larger matrices has other last bits
-        joint = np.concatenate([family.log_joint(features[rows], one) for one in mixtures])
-        log_density[:, rows] = normalise(joint) - family.log_unit
-        certainty[:, rows] = np.log(np.maximum(joint.max(axis=1), np.finfo(float).tiny))
-    n_objects, columns = float(weights.sum()), Columns.of(table)
-    return [
-        MixtureFit(
-            family=family,
-            internal=mixtures[i],
-            model=outcome.cell[1],
-            variant=models[outcome.cell[1]].variant,
-            n_parameters=models[outcome.cell[1]].n_parameters(family, c),
-            loglik=float(weights @ log_density[i]),
-            log_certainty=float(weights @ certainty[i]),
-            n_objects=n_objects,
-            n_iter=outcome.n_iter,
-            status=outcome.status,
-            columns=columns,
-        )
-        for i, outcome in enumerate(outcomes)
-    ]
-
-
-def as_candidate(setting: Setting, start: ArrayLike, cell: Cell) -> Candidate:
-    """Statistics of a start given as labels (n,) or responsibilities (n, c)."""
-    family, features, weights, _ = setting
-    c, n = cell[0], len(features)
-    given = np.asarray(start)
-    if given.shape == (n,):
-        if not np.array_equal(np.unique(given), np.arange(c)):
-            raise ValueError(
-                f"`start` must hold the labels 0 to {c - 1}, each at least once, "
-                f"got {np.unique(given)!r}."
-            )
-        resp = (given == np.arange(c)[:, None]).astype(float)
-    elif given.shape == (n, c):
-        resp = check_data(given, name="start").values.T
-        off = np.abs(resp.sum(axis=0) - 1.0)
-        if resp.min() < 0.0 or off.max() > 1e-6:
-            raise ValueError(
-                "`start` must have non-negative rows summing to 1, "
-                f"got {resp[:, off.argmax()]} in row {off.argmax()}."
-            )
-    else:
-        raise ValueError(f"`start` must have shape ({n},) or ({n}, {c}), got {given.shape}.")
-    return Candidate(cell, Source(family.statistics(features, (resp * weights)[None])))
+def as_fit(
+    answer: Answer, name: str, model: Model, table: Table, weights: Array, status: Status
+) -> MixtureFit:
+    """The public value of an answer."""
+    family, params = answer.problem.family, answer.mixture.params
+    posteriors, log_density = score(family, params, table.values)
+    largest = np.maximum(posteriors.max(axis=1), np.finfo(float).tiny)
+    return MixtureFit(
+        family=family,
+        internal=params,
+        model=name,
+        structure=model.code,
+        n_parameters=model.n_parameters(family, posteriors.shape[1]),
+        loglik=float(weights @ log_density),
+        log_certainty=float(weights @ np.log(largest)),
+        n_objects=float(weights.sum()),
+        n_iter=int(answer.mixture.n_iter[0]),
+        status=status,
+        columns=Columns.of(table),
+    )
 
 
 def fit_mixture(
@@ -270,7 +262,7 @@ def fit_mixture(
     max_iter: int = MAX_ITERATIONS,
     regularization: str = "fallback",
     n_starts: int = N_STARTS,
-    random_state: int | None = 0,
+    random_state: RandomState = 0,
 ) -> MixtureFit:
     """Fit a mixture with a given model and number of clusters by EM.
 
@@ -304,8 +296,9 @@ def fit_mixture(
     n_starts : int
         Number of starting partitions: model-based agglomeration, Ward on scaled, raw and sphered
         data, then k-means from k-means++ seeds.
-    random_state : int or None
-        Seed of the k-means starts, None for 0; the others are deterministic.
+    random_state : int, SeedSequence, Generator, RandomState or None
+        Seed of the k-means starts, of which there are some if ``n_starts`` is above 4; the others
+        are deterministic.
 
     Returns
     -------
@@ -324,82 +317,114 @@ def fit_mixture(
     """
     table, chosen = read(X, "model", model, several=False)
     c = check_integer("n_clusters", n_clusters, at_least=1)
-    (name,) = chosen
+    options = SearchOptions.check(tol, max_iter, n_starts, random_state)
     check_choice("regularization", regularization, REGULARIZATIONS)
-    limits: dict[str, Any] = {
-        "tol": check_positive("tol", tol),
-        "max_iter": check_integer("max_iter", max_iter, at_least=1),
-    }
     weights = check_weights("sample_weight", sample_weight, len(table.values))
-    cell, seed = (c, name), check_seed(random_state)
-    screening = screen(table, chosen, [c], weights)
-    check_carried(screening, cell)
-    screening.warn()
+    resp = None if start is None else check_start(start, len(table.values), c)
+    return fit_one(table, weights, c, chosen, options, regularization, resp)
 
-    settings = set_up(taking_part(chosen) if start is None else chosen, table, weights)
-    setting = settings[-1]  # the model's own: all others are simpler
-    if start is not None:
-        first = as_candidate(setting, start, cell)
-    else:
-        n_starts = check_integer("n_starts", n_starts, at_least=1)
-        starts = starting_partitions(as_numbers(table), weights, [c], n_starts, seed)
-        first = as_candidate(setting, starts[0][c], cell)
-    if regularization == "pooled":
-        settings[-1] = setting = pooled(setting, first)
-    with one_blas_thread():
-        if start is not None:
-            outcome = run(setting, [first], **limits)[0]
-        else:
-            outcome = search_all(settings, starts, **limits)[cell]
-        broken = outcome.status == Status.DEGENERATE or (start is None and bool(outcome.flaw))
-        if broken and regularization == "fallback":
-            outcome = run(pooled(setting, first), [first], **limits)[0]
-    if (broken and regularization == "none") or outcome.status == Status.DEGENERATE:
-        raise DegenerateMixtureError(
-            f"No mixture of {c} components with model {name!r} can be fitted: {outcome.flaw}. "
-            f"Fit fewer clusters or a more constrained model{REMEDIES[regularization]}."
+
+def fit_one(
+    table: Table,
+    weights: Array,
+    c: int,
+    chosen: Mapping[str, Model],
+    options: SearchOptions,
+    regularization: str,
+    resp: Array | None = None,
+) -> MixtureFit:
+    """`fit_mixture` with checked arguments; ``resp`` (c, n) are responsibilities to start from."""
+    ((name, model),) = chosen.items()
+    screening = screen(table, chosen, [c], weights)
+    if (c, name) in screening.refused:
+        raise ValueError(
+            f"`model` {name!r} cannot be fitted: {screening.refused[c, name]}. "
+            "Leave columns out, or fit a more constrained model."
         )
-    regularised = regularization == "pooled" or broken
-    status = Status.REGULARISED if regularised else outcome.status
-    (fit,) = as_fits(setting, [outcome._replace(status=status)], table)
-    tell(fit, outcome, asked=regularization == "pooled")
+    screening.warn()
+    rule = REGULARIZATIONS[regularization]
+    with one_blas_thread():
+        if resp is not None:
+            sets, first = model_sets(chosen, table, weights), resp
+        else:
+            sets = model_sets(taking_part(chosen), table, weights)
+            starts = starting_partitions(
+                as_numbers(table), weights, [c], options.n_starts, options.seed
+            )
+            first = 1.0 * (starts[0][c] == np.arange(c)[:, None])
+        if rule.is_asked:
+            sets[-1] = regularised(sets[-1], first)
+        if resp is not None:
+            answer = run_from(sets[-1], (c, name), first, options.limits)
+        else:
+            answer = grid_search(sets, starts, options.limits)[c, name]
+        is_broken = bool(answer.mixture.is_degenerate[0]) or (resp is None and bool(answer.flaw))
+        if is_broken and rule.is_fallback:
+            answer = run_from(regularised(sets[-1], first), (c, name), first, options.limits)
+    if (is_broken and not rule.is_fallback) or answer.mixture.is_degenerate[0]:
+        raise DegenerateMixtureError(
+            f"No mixture of {c} components with model {name!r} can be fitted: {answer.flaw}. "
+            f"Fit fewer clusters or a more constrained model{rule.remedy}."
+        )
+    ended = Status(int(answer.mixture.status[0]))
+    status = Status.REGULARISED if rule.is_asked or is_broken else ended
+    fit = as_fit(answer, name, model, table, weights, status)
+    warn_user(fit, answer.flaw, ended, is_asked=rule.is_asked)
     return fit
 
 
-def check_carried(screening: Screening, cell: Cell) -> None:
-    """Refuse a model that the data cannot carry."""
-    if cell in screening.refused:
+def check_start(start: ArrayLike, n: int, c: int) -> Array:
+    """Responsibilities (c, n) of a start given as labels (n,) or responsibilities (n, c)."""
+    given = np.asarray(start)
+    if given.shape == (n,):
+        if not np.array_equal(np.unique(given), np.arange(c)):
+            raise ValueError(
+                f"`start` must hold the labels 0 to {c - 1}, each at least once, "
+                f"got {np.unique(given)!r}."
+            )
+        return np.asarray(1.0 * (given == np.arange(c)[:, None]))
+    if given.shape != (n, c):
+        raise ValueError(f"`start` must have shape ({n},) or ({n}, {c}), got {given.shape}.")
+    resp = check_data(given, name="start").values.T
+    off = np.abs(resp.sum(axis=0) - 1.0)
+    if resp.min() < 0.0 or off.max() > 1e-6:
         raise ValueError(
-            f"`model` {cell[1]!r} cannot be fitted: {screening.refused[cell]}. "
-            "Leave columns out, or fit a more constrained model."
+            "`start` must have non-negative rows summing to 1, "
+            f"got {resp[:, off.argmax()]} in row {off.argmax()}."
         )
+    return resp
 
 
-def pooled(setting: Setting, first: Candidate) -> Setting:
-    """The setting with a pseudo-observation in every component."""
-    return setting._replace(family=setting.family.pooled(first.source.statistics[0]))
+def regularised(models: ModelSet, resp: Array) -> ModelSet:
+    """The models with a pseudo-observation in every component, from responsibilities (c, n)."""
+    family, data = models.problem.family, models.problem.data
+    statistics = family.statistics(data.features, (resp * data.weights)[None])
+    return models._replace(problem=Problem(family.regularised(statistics[0]), data))
 
 
-def check_seed(random_state: int | None) -> int:
-    """A seed of k-means."""
-    return 0 if random_state is None else check_integer("random_state", random_state, at_least=0)
+def run_from(models: ModelSet, cell: Cell, resp: Array, limits: Limits) -> Answer:
+    """Where a mixture ends that starts from responsibilities (c, n)."""
+    search = FamilySearch(models, [cell[0]], limits)
+    family, data = models.problem.family, models.problem.data
+    statistics = family.statistics(data.features, (resp * data.weights)[None])
+    return search.run_alone(cell, statistics)
 
 
-def tell(fit: MixtureFit, outcome: Outcome, *, asked: bool) -> None:
+def warn_user(fit: MixtureFit, flaw: str, ended: Status, *, is_asked: bool) -> None:
     """Warn once of what a user should know of a fit."""
-    if fit.status == Status.REGULARISED and not asked:
+    if fit.status == Status.REGULARISED and not is_asked:
         warnings.warn(
             f"Maximum likelihood broke down for model {fit.model!r} with {fit.n_clusters} "
             "clusters (a component became singular or a spurious spike); one pseudo-observation "
             "of the pooled covariance was added to each component.",
             DegeneracyWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    elif outcome.flaw:
-        warnings.warn(f"In this fit {outcome.flaw}.", DegeneracyWarning, stacklevel=3)
-    if outcome.status == Status.NOT_CONVERGED:
+    elif flaw:
+        warnings.warn(f"In this fit {flaw}.", DegeneracyWarning, stacklevel=4)
+    if ended == Status.NOT_CONVERGED:
         warnings.warn(
-            f"EM did not converge in {outcome.n_iter} iterations; raise `max_iter`.",
+            f"EM did not converge in {fit.n_iter} iterations; raise `max_iter`.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

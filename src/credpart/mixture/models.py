@@ -6,15 +6,16 @@ computed of the data; families are compared by what they say of the data in its 
 
 Names: the 14 covariance structures of Gaussian mixtures, "E" and "V" in one dimension; "t",
 "skew-normal" and "skew-t" with a scale matrix for each component, and with a structure, as in
-"t-EEE", one of the ten that need no common axes of unlike components; "latent-class"; "mixed".
+"t-EEE"; "latent-class"; "mixed".
 A user's own family has a row too, made when it is given.
 """
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from credpart._checks import Array, Table, check_data
+from credpart._arrays import Array
+from credpart._checks import Table, check_data
 from credpart._columns import kinds, read_categories, read_mixed, text_columns
 from credpart._errors import DataWarning
 from credpart.mixture.covariance.structures import (
@@ -24,15 +25,17 @@ from credpart.mixture.covariance.structures import (
     TABLE,
     Structure,
 )
-from credpart.mixture.families.coordinates import LINEAR
+from credpart.mixture.families.base import MixtureFamily, Parameters
 from credpart.mixture.families.gaussian import Gaussian
 from credpart.mixture.families.latent_class import LatentClass
-from credpart.mixture.families.location_scale import Law, LocationScale
+from credpart.mixture.families.location_scale import LatentLaw, LocationScale
 from credpart.mixture.families.mixed import Mixed
 from credpart.mixture.families.skew import SKEW_NORMAL, SKEW_T
 from credpart.mixture.families.student import T
 
-Make = Callable[[Table, Array, Sequence[str]], Any]  # data, weights, structures -> family
+# Only a family knows what its parameters are; to all others they are arrays.
+Family = MixtureFamily[Parameters]
+Make = Callable[[Table, Array, Sequence[str]], Family]  # data, weights, structures -> family
 
 
 class Model(NamedTuple):
@@ -44,10 +47,10 @@ class Model(NamedTuple):
     nested: tuple[str, ...] = ()  # models that are special cases of this one
     simpler: tuple[str, ...] = ()  # those that are fitted too, for their answers as starts
     read: Callable[..., Table] = check_data
-    is_plain: bool = True  # a message lists it; the others go without saying
+    is_listed: bool = True  # in messages; the others are variations of those that are
 
     @property
-    def variant(self) -> int:
+    def code(self) -> int:
         """The code of the structure inside the family."""
         return 0 if self.structure is None else NAMES.index(self.structure)
 
@@ -56,29 +59,28 @@ class Model(NamedTuple):
         """What the structure needs of the data."""
         return None if self.structure is None else TABLE[self.structure]
 
-    def n_parameters(self, family: Any, c: int) -> int:
-        """Free parameters of a mixture of c components."""
-        result: int = family.n_parameters(self.structure, c)
-        return result
+    def n_parameters(self, family: Family, c: int) -> int:
+        """Number of free parameters of a mixture of c components."""
+        return family.n_parameters(self.structure or "", c)
 
 
-def _gaussian(table: Table, weights: Array, structures: Sequence[str]) -> Gaussian:
-    return Gaussian.of(table.values[weights > 0.0], structures)
+def _gaussian(table: Table, weights: Array, structures: Sequence[str]) -> Family:
+    return cast(Family, Gaussian.of(table.values[weights > 0.0], structures))
 
 
-def _location_scale(law: Law) -> Make:
-    def make(table: Table, weights: Array, structures: Sequence[str]) -> LocationScale:
-        return LocationScale.of(table.values[weights > 0.0], structures, law)
+def _location_scale(law: LatentLaw) -> Make:
+    def make(table: Table, weights: Array, structures: Sequence[str]) -> Family:
+        return cast(Family, LocationScale.of(table.values[weights > 0.0], structures, law))
 
     return make
 
 
-def _latent_class(table: Table, weights: Array, structures: Sequence[str]) -> LatentClass:
-    return LatentClass.of(table.values, _numbers_of_levels(table), weights)
+def _latent_class(table: Table, weights: Array, structures: Sequence[str]) -> Family:
+    return cast(Family, LatentClass.of(table.values, _numbers_of_levels(table), weights))
 
 
-def _mixed(table: Table, weights: Array, structures: Sequence[str]) -> Mixed:
-    return Mixed.of(table.values, _numbers_of_levels(table), weights)
+def _mixed(table: Table, weights: Array, structures: Sequence[str]) -> Family:
+    return cast(Family, Mixed.of(table.values, _numbers_of_levels(table), weights))
 
 
 def _numbers_of_levels(table: Table) -> list[int]:
@@ -96,11 +98,11 @@ def _named(family: str, structure: str) -> str:
     return "-".join([part for part in (family, structure) if part]).removesuffix("-VVV")
 
 
-def _rows(family: str, law: Law, smaller: Sequence[str]) -> dict[str, Model]:
-    """The rows of a law, one a structure; ``smaller``: the families that it contains."""
+def _rows(family: str, law: LatentLaw, smaller: Sequence[str]) -> dict[str, Model]:
+    """The rows of a latent law, one for each structure; it contains the ``smaller`` families."""
     rows = {}
-    for structure in LINEAR[::-1]:
-        within = [_named(family, other) for other in LINEAR if other in below(structure)]
+    for structure in reversed(STRUCTURES):
+        within = [_named(family, other) for other in STRUCTURES if other in below(structure)]
         others = [_named(other, structure) for other in smaller]
         shared = [name for name in within if name == _named(family, "EEE")]
         rows[_named(family, structure)] = Model(
@@ -109,7 +111,7 @@ def _rows(family: str, law: Law, smaller: Sequence[str]) -> dict[str, Model]:
             structure,
             nested=(*others, *within),
             simpler=(*others[:1], *shared),
-            is_plain=structure == "VVV",
+            is_listed=structure == "VVV",
         )
     return rows
 
@@ -141,8 +143,6 @@ def read(
     X: Any, name: str, value: Any, *, at_least: int = 0, several: bool = True
 ) -> tuple[Table, dict[str, Model]]:
     """Read data as the models that an argument gives ask for; return these, in its order."""
-    if isinstance(value, Mapping):  # models that were checked
-        return next(iter(value.values())).read(X, at_least=at_least), dict(value)
     is_auto = several and isinstance(value, str) and value == "auto"
     many = several and isinstance(value, Iterable) and not isinstance(value, str)
     given = _chosen_for(X) if is_auto else list(value) if many else [value]
@@ -172,24 +172,24 @@ def _reader(name: str, value: Any, rows: Sequence[tuple[str, Model]]) -> Callabl
 
 
 def _row(model: Any) -> tuple[str, Model] | None:
-    """Name and row of a model: of the table, or of a family of one's own."""
+    """Name and row of a model: of the table, or of a family of one's own, or of an instance."""
     if isinstance(model, str):
         return (model, MODELS[model]) if model in MODELS else None
-    if hasattr(model, "log_joint") and not isinstance(model, type):
-        name = getattr(model, "name", type(model).__name__)
-        return str(name), Model(f"own {name}", lambda table, weights, structures: model)
-    if callable(model):
-        name = getattr(model, "name", getattr(model, "__name__", type(model).__name__))
+    if isinstance(model, MixtureFamily):
+        name = type(model).__name__
+        return name, Model(f"own {name}", lambda table, weights, structures: model)
+    if isinstance(model, type) and issubclass(model, MixtureFamily):
 
-        def make(table: Table, weights: Array, structures: Sequence[str]) -> Any:
-            return model(table.values[weights > 0.0])
+        def make(table: Table, weights: Array, structures: Sequence[str]) -> Family:
+            family: Callable[[Array], Family] = model  # its constructor takes the data
+            return family(table.values[weights > 0.0])
 
-        return str(name), Model(f"own {name}", make)
+        return model.__name__, Model(f"own {model.__name__}", make)
     return None
 
 
 def _refuse(name: str, value: Any, d: int, others: Sequence[str]) -> tuple[str, Model]:
-    plain = [model for model in model_names(d) if MODELS[model].is_plain]
+    plain = [model for model in model_names(d) if MODELS[model].is_listed]
     raise ValueError(
         f"`{name}` must be one of {', '.join(map(repr, [*others, *plain]))}, a family with a "
         f"structure as in 't-EEE', or a family of your own, got {value!r}."

@@ -1,74 +1,71 @@
-"""Many small symmetric matrices at once.
+"""Many small symmetric matrices at once, of shape (..., d, d).
 
-Shapes: matrices (d, d, ...), or (d, k, b) if they are diagonal and their number is (k, b).  The
-stack is last, so that each of the few steps of a formula is one pass over all matrices: for small
-d several times faster than LAPACK matrix by matrix.  Matrices that are not positive definite become
-NaN, and raise no exception; callers silence NumPy's warnings, once for all that they do.
+NumPy is fastest along the axis that is contiguous in memory.  A formula entry by entry is best if
+that is the first axis of the stack: it is then one pass over all matrices for each entry, for small
+d several times faster than LAPACK matrix by matrix.  LAPACK and BLAS are best if each matrix is
+contiguous.  The axes are the same in both layouts: only their order in memory differs.
+
+A matrix that is not positive definite gives NaN and raises no exception; callers silence NumPy's
+warnings, once for all that they do.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+def stack_contiguous(array: Array) -> Array:
+    """The same array, its first axis contiguous in memory; a copy only if it was not."""
+    return np.asfortranarray(array)
+
+
+def matrices_contiguous(array: Array) -> Array:
+    """The same array, its last axis contiguous in memory; a copy only if it was not."""
+    return np.ascontiguousarray(array)
 
 
 def factor(matrices: Array) -> tuple[Array, Array]:
-    """Inverse Cholesky factors (d, d, ...) and log determinants of matrices (d, d, ...).
-
-    Gauss's elimination of the matrices beside the identity.
-    """
-    d, *stack = matrices.shape[1:]
-    both, leading = np.zeros((d, 2 * d, *stack)), np.empty((d, *stack))
-    both[:, :d] = matrices
+    """Inverse Cholesky factors and log determinants, by Gaussian elimination beside the identity."""
+    d = matrices.shape[-1]
+    both = np.zeros((*matrices.shape[:-1], 2 * d), order="F")
+    leading = np.empty(matrices.shape[:-1], order="F")
+    both[..., :d] = matrices
     for j in range(d):
-        both[j, d + j] = 1.0
-        row = both[j, j : d + j + 1]  # it is zero elsewhere
-        leading[j] = row[0]
-        row /= np.sqrt(row[0])
-        both[j + 1 :, j + 1 : d + j + 1] -= row[1 : d - j, None] * row[1:]
-    return both[:, d:], np.log(leading).sum(axis=0)
+        both[..., j, d + j] = 1.0
+        row = both[..., j, j : d + j + 1]  # it is zero elsewhere
+        leading[..., j] = row[..., 0]
+        row /= np.sqrt(row[..., :1])
+        both[..., j + 1 :, j + 1 : d + j + 1] -= row[..., 1 : d - j, None] * row[..., None, 1:]
+    return both[..., d:], np.log(leading).sum(axis=-1)
 
 
 def inverse(matrices: Array) -> tuple[Array, Array]:
-    """Inverses (d, d, ...) and log determinants of matrices (d, d, ...)."""
+    """Inverses and log determinants."""
     half, logdet = factor(matrices)
-    return np.einsum("li...,lj...->ij...", half, half), logdet
+    return np.einsum("...li,...lj->...ij", half, half, order="F"), logdet
 
 
 def pivots(matrices: Array) -> list[Array]:
-    """The d pivots (...) of Gauss's elimination of matrices (d, d, ...): |A| is their product."""
-    rest, found = matrices, [matrices[0, 0]]
-    for _ in range(1, len(matrices)):
-        row = rest[0, 1:]
-        rest = rest[1:, 1:] - row[:, None] * (row / rest[0, 0])
-        found.append(rest[0, 0])
+    """The d pivots of Gaussian elimination: the determinant is their product."""
+    rest, found = matrices, [matrices[..., 0, 0]]
+    for _ in range(1, matrices.shape[-1]):
+        row = rest[..., 0, 1:]
+        rest = rest[..., 1:, 1:] - row[..., :, None] * (row / rest[..., 0, :1])[..., None, :]
+        found.append(rest[..., 0, 0])
     return found
 
 
 def log_determinant(matrices: Array) -> Array:
-    """``log|A|`` (k, b) of matrices, whole or diagonal; NaN where not positive definite."""
-    result: Array = np.log(matrices if matrices.ndim == 3 else pivots(matrices)).sum(axis=0)
-    return result
+    """Log determinants; NaN where a matrix is not positive definite."""
+    return np.asarray(sum(np.log(pivot) for pivot in pivots(matrices)))
 
 
-def diagonal(matrices: Array) -> Array:
-    """Diagonals (d, k, b) of matrices, whole or diagonal."""
-    return matrices if matrices.ndim == 3 else np.einsum("ddkb->dkb", matrices)
-
-
-def relative(matrices: Array) -> Array:
-    """``C^-1/2 A_k C^-1/2`` for the sum C of matrices ``A_k``, whole or diagonal."""
-    total = matrices.sum(axis=-2)
-    if matrices.ndim == 3:
-        result: Array = matrices / total[:, None]
-        return result
-    half = factor(total)[0]
-    return turn(matrices.T, half.T).T
-
-
-def turn(matrices: Array, axes: Array) -> Array:
-    """``D' A_k D`` of matrices (b, k, d, d) with axes (b, d, d)."""
-    b, k, d, _ = matrices.shape
-    once = (matrices.reshape(b, k * d, d) @ axes).reshape(b, k, d, d)
-    result: Array = (once.mT.reshape(b, k * d, d) @ axes).reshape(b, k, d, d)
-    return result
+def eigh(matrices: Array) -> tuple[Array, Array]:
+    """Eigenvalues, ascending, and eigenvectors; the values of a matrix that is not finite are NaN."""
+    if np.isfinite(matrices).all():
+        return np.linalg.eigh(matrices)
+    finite = np.asarray(np.isfinite(matrices).all(axis=(-2, -1), keepdims=True))
+    values, axes = np.linalg.eigh(np.where(finite, matrices, 0.0))
+    return np.where(finite[..., 0], values, np.nan), axes

@@ -1,272 +1,185 @@
-"""Covariance structures of Gaussian components [CG95]_.
+"""The covariance structures of Celeux and Govaert [CG95]_, and their estimates in literal form.
 
-``Sigma_k = lam_k D_k A_k D_k'``: volume, orientation, shape.  The three letters of a name say
-for each of volume, shape and orientation whether it is Equal over components, Varies, or is
-that of the Identity.  Estimates depend on the weighted scatter matrices and the sizes only: no
-structure ever sees the data.  A structure is two choices: the axes along which scatter matrices
-are read, and one of four rules for the volumes and shapes along these.
+The covariance of component k is ``Sigma_k = lam_k D_k A_k D_k'``: volume, orientation and shape.
+The three letters of a name say of the volume, the shape and the orientation, in this order, whether
+it is Equal over the components, Varies, or is that of the Identity matrix.
 
-Shapes: ``scatter`` (b, k, d, d), ``sizes`` (b, k).  Inside, the axes are reversed: operations are
-quick along the last one.
+An estimate depends on the data only through the scatter matrices ``W_k`` and the sizes ``n_k`` of
+the components.  Each structure is two choices.  Its orientation says along which axes the scatter
+matrices are read, and what is read of them.  Its rule turns that into covariances along these axes,
+with equal or own volumes and equal or own shapes.
+
+The functions of this module estimate one mixture and are meant to be read beside the paper.  The
+program uses `credpart.mixture.covariance.batched`, which estimates many mixtures at once and fast;
+tests compare the two.
+
+Shapes: ``W`` or ``scatter`` (k, d, d), ``n`` or ``sizes`` (k,).
 
 References
 ----------
 .. [CG95] Celeux, Govaert: Gaussian parsimonious clustering models.  Pattern Recognition 28, 1995.
+.. [FG86] Flury, Gautschi: An algorithm for simultaneous orthogonal transformation of several
+   positive definite symmetric matrices to nearly diagonal form.  SIAM Journal on Scientific and
+   Statistical Computing 7, 1986.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Mapping
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart.mixture.covariance.axes import (
-    Axes,
-    any_axes,
-    column_axes,
-    common_axes,
-    no_axes,
-    own_axes,
-    turned_back,
-)
-from credpart.mixture.covariance.matrices import diagonal, inverse, log_determinant
-from credpart.mixture.covariance.volumes import (
-    Rule,
-    one_volume_one_shape,
-    one_volume_own_shape,
-    own_volume_one_shape,
-    own_volume_own_shape,
-)
-
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Start = Callable[[object, slice], Array | None]  # of a kind that iterates
+Rule = Callable[[Array, Array], Array]  # (W, n) -> covariances
+Orientation = Callable[[Array, Array, Rule], tuple[Array, Array]]  # (W, n, rule) -> axes, W along
+
+MAX_ITERATIONS = 5000  # of the two estimates that have no closed form
+CONVERGED = 1e-11  # change in the last iteration
 
 
-class Previous(NamedTuple):
-    """Covariances that structures which iterate start from: what these read of some replicates."""
+def estimate_one(name: str, scatter: Array, sizes: Array) -> Array:
+    """Covariances (k, d, d) of one mixture that maximise its likelihood under a structure.
 
-    volumes: Callable[[Rows], Array]  # (k, b), up to a factor
-    axes: Callable[[Rows], Array]  # (b, d, d): precision matrices that have the common axes
-
-    @classmethod
-    def of(cls, covariances: Array, proportions: Array) -> Self:
-        """Covariances (b, k, d, d) of components; absent ones do not count."""
-        k, d = covariances.shape[1:3]
-
-        def volumes(rows: Rows) -> Array:
-            result: Array = np.exp(log_determinant(covariances[rows].T) / d)
-            return result
-
-        def axes(rows: Rows) -> Array:
-            sums = unequal_weights(proportions[rows]) @ covariances[rows].reshape(-1, k, d * d)
-            return inverse(sums.reshape(-1, d, d).T)[0].T
-
-        return cls(volumes, axes)
+    Examples
+    --------
+    >>> scatter = np.array([np.diag([2.0, 4.0]), np.diag([2.0, 12.0])])
+    >>> estimate_one("VII", scatter, np.array([2.0, 8.0])).tolist()
+    [[[1.5, 0.0], [0.0, 1.5]], [[0.875, 0.0], [0.0, 0.875]]]
+    """
+    orientation, rule = TABLE[name][:2]
+    D, along = orientation(scatter, sizes, rule)
+    result: Array = D @ rule(along, sizes) @ D.mT
+    return result
 
 
-def unequal_weights(proportions: Array) -> Array:
-    """Weights (b, 1, k) of the components present, lest a sum be a sphere and its terms none."""
-    weights: Array = (proportions > 0.0) / np.arange(1.0, proportions.shape[1] + 1.0)
-    return weights[:, None]
+# Orientations
+
+
+def spheres(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
+    """Spheres have no axes: the mean of the diagonal, times the identity."""
+    eye = np.eye(W.shape[1])
+    return eye, np.array([np.diag(W_k).mean() * eye for W_k in W])
+
+
+def column_axes(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
+    """The axes are the columns of the data: the diagonal."""
+    eye = np.eye(W.shape[1])
+    return eye, W * eye
+
+
+def any_axes(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
+    """The whole matrix: the rule finds the axes too."""
+    return np.eye(W.shape[1]), W
+
+
+def own_axes(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
+    """The axes of each component are its eigenvectors, in the order of the eigenvalues."""
+    values, D = np.linalg.eigh(W)
+    return D, np.array([np.diag(v) for v in values])
+
+
+def common_axes(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
+    """The axes D that serve all components best: ``diag(D' W_k D)``.
+
+    Given precisions ``p_k`` along the axes, the cost ``sum_k tr(diag(p_k) D' W_k D)`` is minimised in
+    the plane of each pair of axes in turn [FG86]_.  In the plane of axes i and j it is, up to a
+    constant, ``d_i' (sum_k (p_ki - p_kj) W_k) d_i``: least where ``d_i`` is the first eigenvector.
+    """
+    eye = np.eye(W.shape[1])
+    D = np.linalg.eigh(W.sum(axis=0))[1]
+    for _ in range(MAX_ITERATIONS):
+        before = D.copy()
+        for i, j in combinations(range(len(D)), 2):
+            p = [1.0 / np.diag(S_k) for S_k in rule(D.T @ W @ D * eye, n)]
+            M = sum((p_k[i] - p_k[j]) * W_k for p_k, W_k in zip(p, W, strict=True))
+            plane = D[:, [i, j]]
+            D[:, [i, j]] = plane @ np.linalg.eigh(plane.T @ M @ plane)[1]
+        if np.allclose(np.abs(before.T @ D), eye, rtol=0.0, atol=CONVERGED):
+            break
+    return D, D.T @ W @ D * eye
+
+
+# Rules
+
+
+def equal_volume_equal_shape(W: Array, n: Array) -> Array:
+    """``C = sum_k W_k / n``."""
+    return np.array([W.sum(axis=0) / n.sum() for _ in n])
+
+
+def own_volume_equal_shape(W: Array, n: Array) -> Array:
+    """``lam_k C``: given the volumes ``lam_k`` the best C is known, and the reverse."""
+    volumes, d = np.ones(len(n)), W.shape[1]
+    for _ in range(MAX_ITERATIONS):
+        C = sum(W_k / volume for W_k, volume in zip(W, volumes, strict=True)) / n.sum()
+        before, volumes = volumes, np.trace(np.linalg.solve(C, W), axis1=1, axis2=2) / (d * n)
+        if np.allclose(volumes, before, rtol=CONVERGED, atol=0.0):
+            break
+    return np.array([volume * C for volume in volumes])
+
+
+def equal_volume_own_shape(W: Array, n: Array) -> Array:
+    """``lam C_k``: each ``C_k`` is proportional to ``W_k`` and has determinant 1."""
+    volumes = np.linalg.det(W) ** (1.0 / W.shape[1])
+    return np.array([volumes.sum() / n.sum() * W_k / v for W_k, v in zip(W, volumes, strict=True)])
+
+
+def own_volume_own_shape(W: Array, n: Array) -> Array:
+    """``lam_k C_k = W_k / n_k``."""
+    return np.array([W_k / n_k for W_k, n_k in zip(W, n, strict=True)])
+
+
+# The table
 
 
 class Structure(NamedTuple):
     """How a covariance structure is estimated, and what it costs in BIC."""
 
-    axes: Axes
+    orientation: Orientation
     rule: Rule
     n_free: Callable[[int, int], int]  # (c, d) -> number of free covariance parameters
-    nested: tuple[str, ...]  # the structures directly below: special cases of this one
+    nested: tuple[str, ...]  # the structures that are special cases of it, without theirs
 
     @property
     def diagonal(self) -> bool:
         """Covariances are diagonal matrices."""
-        return self.axes in (no_axes, column_axes)
+        return self.orientation in (spheres, column_axes)
 
     @property
     def spherical(self) -> bool:
         """Covariances are multiples of the identity."""
-        return self.axes is no_axes
+        return self.orientation is spheres
 
 
-def _pairs(d: int) -> int:
+def _n_angles(d: int) -> int:
     return d * (d - 1) // 2
 
 
-EE, VE = one_volume_one_shape, own_volume_one_shape
-EV, VV = one_volume_own_shape, own_volume_own_shape
+EE, VE = equal_volume_equal_shape, own_volume_equal_shape
+EV, VV = equal_volume_own_shape, own_volume_own_shape
+# fmt: off
 STRUCTURES: Mapping[str, Structure] = {
-    "EII": Structure(no_axes, EE, lambda c, d: 1, ()),
-    "VII": Structure(no_axes, VV, lambda c, d: c, ("EII",)),
+    "EII": Structure(spheres, EE, lambda c, d: 1, ()),
+    "VII": Structure(spheres, VV, lambda c, d: c, ("EII",)),
     "EEI": Structure(column_axes, EE, lambda c, d: d, ("EII",)),
     "VEI": Structure(column_axes, VE, lambda c, d: c + d - 1, ("VII", "EEI")),
     "EVI": Structure(column_axes, EV, lambda c, d: 1 + c * (d - 1), ("EEI",)),
     "VVI": Structure(column_axes, VV, lambda c, d: c * d, ("VEI", "EVI")),
-    "EEE": Structure(any_axes, EE, lambda c, d: d + _pairs(d), ("EEI",)),
-    "VEE": Structure(any_axes, VE, lambda c, d: c + d - 1 + _pairs(d), ("VEI", "EEE")),
-    "EVE": Structure(common_axes, EV, lambda c, d: 1 + c * (d - 1) + _pairs(d), ("EVI", "EEE")),
-    "VVE": Structure(common_axes, VV, lambda c, d: c * d + _pairs(d), ("VVI", "VEE", "EVE")),
-    "EEV": Structure(own_axes, EE, lambda c, d: d + c * _pairs(d), ("EEE",)),
-    "VEV": Structure(own_axes, VE, lambda c, d: c + d - 1 + c * _pairs(d), ("VEE", "EEV")),
-    "EVV": Structure(any_axes, EV, lambda c, d: 1 + c * (d - 1 + _pairs(d)), ("EVE", "EEV")),
-    "VVV": Structure(any_axes, VV, lambda c, d: c * (d + _pairs(d)), ("VVE", "VEV", "EVV")),
+    "EEE": Structure(any_axes, EE, lambda c, d: d + _n_angles(d), ("EEI",)),
+    "VEE": Structure(any_axes, VE, lambda c, d: c + d - 1 + _n_angles(d), ("VEI", "EEE")),
+    "EVE": Structure(common_axes, EV, lambda c, d: 1 + c * (d - 1) + _n_angles(d), ("EVI", "EEE")),
+    "VVE": Structure(common_axes, VV, lambda c, d: c * d + _n_angles(d), ("VVI", "VEE", "EVE")),
+    "EEV": Structure(own_axes, EE, lambda c, d: d + c * _n_angles(d), ("EEE",)),
+    "VEV": Structure(own_axes, VE, lambda c, d: c + d - 1 + c * _n_angles(d), ("VEE", "EEV")),
+    "EVV": Structure(any_axes, EV, lambda c, d: 1 + c * (d - 1 + _n_angles(d)), ("EVE", "EEV")),
+    "VVV": Structure(any_axes, VV, lambda c, d: c * (d + _n_angles(d)), ("VVE", "VEV", "EVV")),
 }
+# fmt: on
 ONE_DIMENSION: Mapping[str, Structure] = {
     "E": Structure(column_axes, EE, lambda c, d: 1, ()),
     "V": Structure(column_axes, VV, lambda c, d: c, ("E",)),
 }
-TABLE: dict[str, Structure] = {**STRUCTURES, **ONE_DIMENSION}
-NAMES: tuple[str, ...] = tuple(TABLE)  # a structure's code is its place here
-
-
-# In this order structures of the same axes stand together, spheres first and whole matrices last,
-# and many of the same rule.
-# fmt: off
-ORDER = (
-    "EII", "VII", "VVE", "EVE", "EVI", "VVI", "V", "E", "EEI", "VEI", "VEV", "EEV",
-    "EEE", "VEE", "EVV", "VVV",
-)
-# fmt: on
-PLACES = np.array([ORDER.index(name) for name in NAMES])
-ALL_PLACES = np.arange(len(ORDER) + 1)
-
-
-class Stretch(NamedTuple):
-    """Structures side by side that have something in common."""
-
-    kind: Any
-    first: int
-    stop: int
-
-    @classmethod
-    def of(cls, kinds: Sequence[Any]) -> list[Self]:
-        """Runs of equal kinds, in the order above."""
-        edges = [i for i, kind in enumerate(kinds) if i == 0 or kind != kinds[i - 1]]
-        return [cls(kinds[i], i, j) for i, j in pairwise([*edges, len(kinds)])]
-
-
-_ROWS = [TABLE[name] for name in ORDER]
-N_SPHERES = sum(row.spherical for row in _ROWS)
-N_AXES = sum(row.axes is not any_axes for row in _ROWS)
-AXES = Stretch.of([row.axes for row in _ROWS[:N_AXES]])
-RULES = Stretch.of([(row.rule, row.axes is any_axes) for row in _ROWS])
-HAS_ONE_VOLUME = np.array([row.rule in (EE, EV) for row in _ROWS])
-ITERATIVE = common_axes, VE
-# spheres and angles between columns depend on the columns' units
-ROTATING = no_axes, common_axes, own_axes
-
-
-class Units(NamedTuple):
-    """Spheres and angles are those of matrices times products of units."""
-
-    products: Array  # (d, d)
-    log_product: float  # of the diagonal: what a log determinant gains
-
-    @classmethod
-    def of(cls, units: Array) -> Self:
-        """Units (d,) of the columns."""
-        return cls(units[:, None] * units, 2.0 * float(np.log(units).sum()))
-
-
-class Estimate(NamedTuple):
-    """Covariances as their structures know them: the axes of arrays are reversed.
-
-    Replicates are in the order of their structures: first those with axes, then the others.
-    """
-
-    values: Array  # (d, k, first of b): variances along axes
-    whole: Array  # (d, d, k, last of b): covariances
-    axes: list[tuple[slice, Array | None]]  # replicates and their axes; None: the columns
-    units: Units  # that the axes are in
-    back: Rows | None = None  # where the replicates are, if not in their places
-
-    def covariances(self) -> Array:
-        """Covariances (b, k, d, d)."""
-        result = self._along_axes(self.values, 1.0 / self.units.products)
-        result[..., self.values.shape[-1] :] = self.whole
-        return self._in_place(result).T
-
-    def precisions(self) -> tuple[Array, Array]:
-        """Inverses (d, d, k, b) of the covariances, and the log determinants (k, b) of these."""
-        first = self.values.shape[-1]
-        result = self._along_axes(1.0 / self.values, self.units.products)
-        logdet = np.empty(result.shape[2:])
-        logdet[:, :first] = np.log(self.values).sum(axis=0)
-        for rows, axes in self.axes:
-            if axes is not None:
-                logdet[:, rows] -= self.units.log_product
-        if self.whole.size:
-            result[..., first:], logdet[:, first:] = inverse(self.whole)
-        return self._in_place(result), self._in_place(logdet)
-
-    def _along_axes(self, values: Array, products: Array) -> Array:
-        """Matrices (d, d, k, b) of replicates with axes, zero for the others."""
-        d, k, first = values.shape
-        result = np.zeros((d, d, k, first + self.whole.shape[-1]))
-        for rows, axes in self.axes:
-            if axes is None:
-                diagonal(result)[..., rows] = values[..., rows]
-            else:
-                result[..., rows] = turned_back(axes, values[..., rows])
-                result[..., rows] *= products[..., None, None]
-        return result
-
-    def _in_place(self, stack: Array) -> Array:
-        """Replicates in their places."""
-        return stack if self.back is None else stack.take(self.back, axis=-1)
-
-
-@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # singular ones become NaN
-def update(
-    scatter: Array,
-    sizes: Array,
-    codes: Rows,
-    previous: Previous | None = None,
-    units: Units | None = None,
-) -> Estimate:
-    """Covariances of each replicate under the structure of its code."""
-    units = Units.of(np.ones(scatter.shape[-1])) if units is None else units
-    places = PLACES[codes]
-    is_sorted = bool((places[1:] >= places[:-1]).all())
-    order = np.arange(len(places)) if is_sorted else np.argsort(places, kind="stable")
-
-    def start(kind: object, rows: slice) -> Array | None:
-        if previous is None or kind not in ITERATIVE:
-            return None
-        chosen = order[rows]
-        if kind is common_axes:
-            return previous.axes(chosen) / units.products
-        return previous.volumes(chosen)
-
-    if is_sorted:
-        return _update(scatter.T, sizes.T, places, start, units)
-    stacks = scatter.T.take(order, axis=-1), sizes.T.take(order, axis=-1)
-    result = _update(*stacks, places[order], start, units)
-    return result._replace(back=np.argsort(order))
-
-
-def _update(scatter: Array, sizes: Array, places: Rows, start: Start, units: Units) -> Estimate:
-    """The same for ascending places, with the axes of arrays reversed."""
-    products = units.products[..., None, None]
-    ends = np.searchsorted(places, ALL_PLACES).tolist()
-
-    def spans(runs: Sequence[Stretch]) -> Iterator[tuple[Any, slice]]:
-        for kind, first, stop in runs:
-            if ends[first] < ends[stop]:
-                yield kind, slice(ends[first], ends[stop])
-
-    values, whole, found = np.empty(scatter.shape[1:]), np.empty(scatter.shape), []
-    for read, rows in spans(AXES):
-        one, part = HAS_ONE_VOLUME[places[rows]], scatter[..., rows]
-        part = part * products if read in ROTATING else part
-        values[..., rows], axes = read(part, sizes[:, rows], one, start(read, rows))
-        found.append((rows, axes))
-    for (rule, is_whole), rows in spans(RULES):
-        before, after = (scatter, whole) if is_whole else (values, values)
-        after[..., rows] = rule(before[..., rows], sizes[:, rows], start(rule, rows))
-    if ends[N_SPHERES]:
-        values[..., : ends[N_SPHERES]] /= diagonal(products)
-    first = ends[N_AXES]
-    return Estimate(values[..., :first], whole[..., first:], found, units)
+TABLE: Mapping[str, Structure] = {**STRUCTURES, **ONE_DIMENSION}
+# The place of a structure is its code while the program runs.  Codes are not stored: names are.
+NAMES: tuple[str, ...] = tuple(TABLE)

@@ -1,38 +1,57 @@
-"""The base of a user's own family: what most families have in common."""
+"""The contract of a mixture family, which built-in families and a user's own both inherit.
 
-from typing import Any
+Shapes: b mixtures, k components, n objects, d columns, p features, s statistics.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from credpart.mixture.families.standardisation import collect, log_shares, shares
-from credpart.mixture.optimisation.em import Rows
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart._errors import UnsupportedError
+from credpart.mixture.covariance.batched import ABSENT as ABSENT
 
-Array = NDArray[np.float64]
+Parameters = tuple[Array, ...]  # a NamedTuple of arrays (b, k, ...), the proportions first
+P = TypeVar("P", bound=Parameters)
 
 
-class MixtureFamily:
-    """A family of component distributions that `fit_mixture` and all that follows can fit.
+class Components(NamedTuple):
+    """Component distributions that stay what they are under linear maps, for pictures.
 
-    Write a subclass whose constructor takes the data (n, d), with five methods; give it, or an
-    instance, as ``model``.  Shapes: b mixtures, k components, n objects.  Parameters are a
-    NamedTuple of arrays (b, k, ...), of which the first is ``proportions`` (b, k).
+    A component is the distribution of ``mu + (delta |z| + e) / sqrt(w)`` with ``e ~ N(0, Sigma)``,
+    ``z`` standard normal and ``w ~ Gamma(dof / 2, dof / 2)``: normal, t, skew normal or skew t.
+    """
 
-    - ``features(X)``: what the family reads of the data, (n, p), or (b, n, p) in its other
-      methods if every mixture has data of its own.  By default a one and the columns.
+    proportions: Array  # (c,)
+    locations: Array  # (c, d): mu
+    scales: Array  # (c, d, d): Sigma
+    skewness: Array  # (c, d): delta
+    dof: Array  # (c,)
+
+
+class MixtureFamily(ABC, Generic[P]):
+    """A family of component distributions, which `fit_mixture` and all that follows can fit.
+
+    Write a subclass whose constructor takes the data (n, d), and give it, or an instance, as
+    ``model``.  Parameters are a NamedTuple of arrays (b, k, ...), of which the first is
+    ``proportions`` (b, k).  Three methods are required; everything else has a default that may
+    be replaced.
+
     - ``log_joint(features, params)``: ``log pi_k + log p_k(x_i)``, shape (b, k, n).
-    - ``m_step(statistics, variant, previous)``: the parameters that maximise the expected
-      likelihood, from weighted sums of the features (b, k, p); ``variant`` and ``previous`` can
+    - ``m_step(statistics, structure, previous)``: the parameters that maximise the expected
+      likelihood, from weighted sums of the features (b, k, p); ``structure`` and ``previous`` can
       be ignored.
-    - ``sample(params, n, rng)``: n objects of the first mixture, and their components; only
+    - ``n_free(c)``: the number of free parameters of a mixture of c components, for BIC.
+    - ``features(X)``: what the family reads of the data, (n, p).  By default a one and the columns.
+      The other methods get (b, n, p) if every mixture has data of its own.
+    - ``sample(params, n, rng)``: n objects of the first mixture, and their components.  Only
       parametric replicates and `MixtureFit.sample` need it.
-    - ``n_free(c)``: free parameters of a mixture of c components, for BIC.
-
-    Everything else has a default that may be replaced.
 
     Examples
     --------
-    Exponential waiting times; ``docs/own-family.md`` has mixtures of Poisson distributions.
+    Exponential waiting times; ``docs/own-family.md`` has gamma mixtures.
 
     >>> from typing import NamedTuple
     >>> import numpy as np
@@ -46,7 +65,7 @@ class MixtureFamily:
     ...     def log_joint(self, features, params):
     ...         logs = self.log_shares(params.proportions) - np.log(params.means)
     ...         return np.stack([logs, -1.0 / params.means], axis=-1) @ features.mT
-    ...     def m_step(self, statistics, variant, previous):
+    ...     def m_step(self, statistics, structure, previous):
     ...         sizes, sums = np.moveaxis(statistics, -1, 0)
     ...         present = sizes > 0.0
     ...         means = np.where(present, sums, 1.0) / np.where(present, sizes, 1.0)
@@ -59,68 +78,141 @@ class MixtureFamily:
     [1.0, 57.0]
     """
 
-    log_unit = 0.0  # what a log density loses when the data go back to their own units
+    is_normal: ClassVar[bool] = False  # components are normal, so that normality can be tested
+    has_slow_em: ClassVar[bool] = False  # objects tell little of the latent variables
+    params_type: ClassVar[type[Parameters] | None] = None  # for saved models: the NamedTuple
+
+    # What EM asks
 
     def features(self, X: Array) -> Array:
-        """A one and the columns, shape (n, 1 + d)."""
+        """What the family reads of the data (n, d), shape (n, p): computed once."""
         return np.hstack([np.ones((len(X), 1)), X])
 
-    def statistics(self, features: Array, resp: Array, params: Any = None) -> Array:
-        """Sums of the features weighted by ``resp`` (b, k, n), shape (b, k, p)."""
-        return collect(resp, features)
+    @abstractmethod
+    def log_joint(self, features: Array, params: P) -> Array:
+        """``log pi_k + log p_k(x_i)``, shape (b, k, n), in the family's units."""
 
-    def log_joint(self, features: Array, params: Any) -> Array:
-        """``log pi_k + log p_k(x_i)``, shape (b, k, n)."""
-        raise NotImplementedError("A family must have `log_joint`.")
+    def statistics(self, features: Array, resp: Array, params: P | None = None) -> Array:
+        """Expected sufficient statistics (b, k, s), linear in ``resp`` (b, k, n).
 
-    def m_step(self, statistics: Array, variant: Rows, previous: Any) -> Any:
-        """Parameters that maximise the expected likelihood."""
-        raise NotImplementedError("A family must have `m_step`.")
+        ``params`` is None before the first M-step.
+        """
+        return weighted_sums(resp, features)
 
-    def sample(self, params: Any, n: int, rng: np.random.Generator) -> tuple[Array, Rows]:
-        """Draw n objects from the first of the mixtures, and their components."""
-        raise NotImplementedError("Parametric replicates need the family's `sample`.")
+    @abstractmethod
+    def m_step(self, statistics: Array, structure: IntArray, previous: P | None) -> P:
+        """Parameters that maximise the expected likelihood; ``structure`` has shape (b,)."""
 
-    def n_free(self, c: int) -> int:
-        """Free parameters of a mixture of c components."""
-        raise NotImplementedError("A family must have `n_free`, which BIC and AIC need.")
-
-    def n_parameters(self, structure: str | None, c: int) -> int:
-        """Free parameters; a family of one's own has no structures."""
-        return self.n_free(c)
-
-    def reveal(self, params: Any) -> Any:
-        """Parameters in the units of the data."""
-        return params
-
-    def log_prior(self, params: Any) -> Array | float:
-        """Log prior density (b,), up to a constant."""
+    def log_prior(self, params: P) -> Array | float:
+        """Log prior density up to a constant, shape (b,): 0 for maximum likelihood."""
         return 0.0
 
-    def pooled(self, statistics: Array, pooling: float = 1.0) -> "MixtureFamily":
-        """The family, made safe against components that break down."""
-        return self
+    # What the choice of a model asks
 
-    def is_degenerate(self, params: Any) -> NDArray[np.bool_]:
-        """Mixtures (b,) whose parameters are no numbers."""
+    @abstractmethod
+    def n_free(self, c: int) -> int:
+        """Number of free parameters of a mixture of c components."""
+
+    def n_parameters(self, structure: str, c: int) -> int:
+        """Number of free parameters under a covariance structure, for families that have these."""
+        return self.n_free(c)
+
+    @property
+    def log_unit(self) -> float:
+        """What a log density loses when the data go back to their own units."""
+        return 0.0
+
+    def embed(self, params: Parameters) -> P:
+        """A mixture of a family that is nested in this one, as a mixture of this one."""
+        raise UnsupportedError(type(self).__name__, "contains no smaller family")
+
+    # What may be wrong with parameters, and what is done about it
+
+    def is_degenerate(self, params: P) -> BoolArray:
+        """Mixtures (b,) whose parameters the data cannot carry; by default, no finite numbers."""
         b = len(params[0])
         finite = [np.isfinite(field).reshape(b, -1).all(axis=1) for field in params]
         return np.asarray(~np.all(finite, axis=0))
 
-    def is_spurious(self, params: Any, n: float) -> NDArray[np.bool_]:
-        """Components (b, k) that are artefacts."""
+    def is_spurious(self, params: P, n: float) -> BoolArray:
+        """Components (b, k) that are artefacts of the n objects rather than clusters."""
         return np.zeros(params[0].shape, dtype=bool)
 
-    def remarks(self, params: Any) -> list[str]:
-        """What a user should know of the parameters."""
+    def describe_spurious(self, params: P, k: int, n: float) -> str:
+        """What is wrong with the spurious component k of the first mixture."""
+        return f"component {k + 1} of {n * params[0][0, k]:.1f} objects is spurious"
+
+    def regularised(self, statistics: Array) -> Self:
+        """The family with a prior that keeps components from breaking down.
+
+        ``statistics`` (k, s) are those of a mixture on the whole data, which the prior is made of.
+        """
+        return self
+
+    # What people read
+
+    def to_data_units(self, params: P) -> Parameters:
+        """Parameters in the units of the data, as a NamedTuple."""
+        return params
+
+    def remarks(self, params: P) -> list[str]:
+        """What a user should know of the parameters: bounds that were reached, priors."""
         return []
+
+    def sample(self, params: P, n: int, rng: np.random.Generator) -> tuple[Array, IntArray]:
+        """Draw n objects from the first of the mixtures, and their components."""
+        raise UnsupportedError(type(self).__name__, "has no method `sample`")
+
+    def projectable(self, params: P) -> Components | None:
+        """Components of the first mixture, if they keep their form under linear maps.
+
+        Pictures of other families are made from `log_joint`, for at most two columns.
+        """
+        return None
+
+    # How it is stored
+
+    def state(self) -> Mapping[str, Any]:
+        """What the family has to remember: arrays, numbers, text, and tuples of these."""
+        return vars(self)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """The family that remembers a state."""
+        family = cls.__new__(cls)
+        for name, value in state.items():
+            object.__setattr__(family, name, value)
+        return family
+
+    # What makes families easy to write
 
     @staticmethod
     def shares(sizes: Array) -> Array:
         """Proportions (b, k) of sizes; absent components have none."""
-        return shares(sizes)
+        present = np.where(sizes > ABSENT, sizes, 0.0)
+        return np.asarray(present / present.sum(axis=1, keepdims=True))
 
     @staticmethod
     def log_shares(proportions: Array) -> Array:
-        """Their logarithms, finite for absent components too."""
-        return log_shares(proportions)
+        """Logarithms of proportions, finite for absent components too."""
+        with np.errstate(divide="ignore"):
+            return np.maximum(np.log(proportions), -1e300)
+
+
+def linear_forms(coefficients: Array, features: Array) -> Array:
+    """Products of coefficients (b, k, p) with features (n, p) or (b, n, p): shape (b, k, n)."""
+    if features.ndim == 3:  # every mixture has data of its own
+        return coefficients @ features.mT
+    # In memory the components come first, so that operations over them are long.
+    b, k, p = coefficients.shape
+    rows = coefficients.transpose(1, 0, 2).reshape(-1, p)
+    return (rows @ features.T).reshape(k, b, -1).transpose(1, 0, 2)
+
+
+def weighted_sums(resp: Array, features: Array) -> Array:
+    """Sums of features weighted by ``resp`` (b, k, n): shape (b, k, p)."""
+    if features.ndim == 3:
+        return resp @ features
+    b, k, n = resp.shape
+    rows = resp.transpose(1, 0, 2).reshape(-1, n)
+    return (rows @ features).reshape(k, b, -1).transpose(1, 0, 2)

@@ -1,6 +1,6 @@
 """Gaussian mixtures as an exponential family: an EM iteration is two matrix products.
 
-With features ``phi(x) = (1, x, vech(x x'))``, the log joint densities of all replicates are
+With features ``phi(x) = (1, x, vech(x x'))``, the log joint densities of all mixtures are
 ``natural @ phi'`` and their sufficient statistics ``resp @ phi``.  Inside the family the data
 are centred and scaled column by column; parameters are in these units until they are shown.
 """
@@ -10,32 +10,27 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from credpart.mixture.covariance.matrices import inverse
-from credpart.mixture.covariance.structures import TABLE, Previous, unequal_weights
-from credpart.mixture.families.standardisation import (
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart.mixture.covariance.batched import Previous, unequal_weights
+from credpart.mixture.covariance.matrices import inverse, stack_contiguous
+from credpart.mixture.covariance.structures import TABLE
+from credpart.mixture.families.base import (
     ABSENT,
+    Components,
+    MixtureFamily,
+    Parameters,
+    linear_forms,
+)
+from credpart.mixture.families.standardisation import (
     SINGULAR,
-    Frame,
-    apply,
-    by_chance,
-    collect,
-    log_shares,
+    Standardisation,
+    describe_flat,
+    is_flat_by_chance,
     pairs_of,
-    shares,
-    symmetric,
 )
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
-# A mixture is singular where all its components have next to no variance relative to the total
-# covariance.  Below a trace of NARROW a precision of standardised data cannot tell of that: weights
-# on outliers raise variances by a factor of n at the most, and there are fewer than 1e7 rows.
-LOST = 1e12
-NARROW = 1e5
+COLLAPSED = 1e12  # total covariance relative to that of a component without any width
 LOG_2_PI = np.log(2.0 * np.pi)
 
 
@@ -52,11 +47,12 @@ class GaussianParams(NamedTuple):
     def covariances(self) -> Array:
         """Covariance matrices (b, k, d, d), as exact as the densities are."""
         d = self.means.shape[-1]
-        forms = np.ascontiguousarray(self.natural.T[1 + d :])
-        pairs = i, j = pairs_of(d, is_diagonal=len(forms) == d)
-        precisions = symmetric(forms * np.where(i == j, -2.0, -1.0)[:, None, None], pairs, d)
+        forms = self.natural[..., 1 + d :]
+        i, j = pairs_of(d, is_diagonal=forms.shape[-1] == d)
+        precisions = np.zeros((*forms.shape[:-1], d, d))
+        precisions[..., i, j] = precisions[..., j, i] = forms * np.where(i == j, -2.0, -1.0)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            return np.ascontiguousarray(inverse(precisions)[0].T)
+            return np.ascontiguousarray(inverse(precisions)[0])
 
 
 class MixtureParams(NamedTuple):
@@ -68,167 +64,142 @@ class MixtureParams(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
-    """Gaussian mixtures on standardised data, any structures side by side."""
+class Gaussian(MixtureFamily[GaussianParams]):
+    """Gaussian mixtures on standardised data, of any covariance structures side by side."""
 
-    frame: Frame
-    pooling: float = 0.0  # pseudo-observations with covariance `pool` in every component
-    pool: Array | None = None
-    is_normal: ClassVar[bool] = True  # so that normality of the clusters can be tested
+    standardisation: Standardisation
+    prior: Array | None = None  # (d, d): covariance of a pseudo-observation in every component
+
+    is_normal: ClassVar[bool] = True
+    params_type: ClassVar[type[Parameters]] = GaussianParams
 
     @classmethod
-    def of(cls, X: Array, models: Sequence[str]) -> Self:
-        """The family for these data; products of columns only if some model needs them."""
-        return cls(Frame.of(X, models))
+    def of(cls, X: Array, structures: Sequence[str]) -> Self:
+        """The family for these data; products of columns only if some structure needs them."""
+        return cls(Standardisation.of(X, structures))
 
     @property
     def log_unit(self) -> float:
         """What a log density loses when the data go back to their own units."""
-        return self.frame.log_unit
+        return self.standardisation.log_unit
 
-    def n_parameters(self, model: str, c: int) -> int:
-        """Free parameters of a mixture of c components."""
-        d = self.frame.d
-        return c - 1 + c * d + TABLE[model].n_free(c, d)
+    def features(self, X: Array) -> Array:
+        """``(1, x, x_i x_j)`` of standardised rows, shape (n, p)."""
+        return self.standardisation.features(X)
 
-    def reveal(self, params: GaussianParams) -> MixtureParams:
-        """Parameters in the units of the data."""
-        return MixtureParams(
-            params.proportions, *self.frame.reveal(params.means, params.covariances)
+    def log_joint(self, features: Array, params: GaussianParams) -> Array:
+        """``log pi_k + log p_k(x_i)`` in standardised units, shape (b, k, n)."""
+        return linear_forms(params.natural, features)
+
+    @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # found by its flatness
+    def m_step(
+        self, statistics: Array, structure: IntArray, previous: GaussianParams | None
+    ) -> GaussianParams:
+        """Maximise the expected likelihood under the structure of each mixture."""
+        space, statistics = self.standardisation, stack_contiguous(statistics)
+        sizes, means, products = self._moments(statistics)
+        scatter, counts = space.matrices(products), sizes
+        if self.prior is not None:
+            scatter, counts = scatter + self.prior, sizes + 1.0
+        start = None if previous is None else self._previous(previous)
+        P, logdet = inverse(space.update(scatter, counts, structure, start))
+        proportions = self.shares(sizes)
+        distance = space.squared_distance(P, means)
+        natural = -0.5 * distance
+        natural[..., 0] += self.log_shares(proportions) - 0.5 * (logdet + space.d * LOG_2_PI)
+        flatness = self._flatness(proportions, distance, statistics, products)
+        return GaussianParams(proportions, means, natural, logdet, flatness)
+
+    def log_prior(self, params: GaussianParams) -> Array | float:
+        """Likelihood of the pseudo-observations, at each component's mean."""
+        if self.prior is None:
+            return 0.0
+        forms = params.natural[..., 1 + self.standardisation.d :]
+        traces = -2.0 * (forms @ self.prior[self.standardisation.pairs])
+        # A component that lost its observations keeps its pseudo-observation.
+        return np.asarray(-0.5 * (params.logdet + traces).sum(axis=1))
+
+    def n_free(self, c: int) -> int:
+        """Number of free parameters without any constraint on the covariances."""
+        return self.n_parameters("VVV", c)
+
+    def n_parameters(self, structure: str, c: int) -> int:
+        """Number of free parameters of a mixture of c components."""
+        d = self.standardisation.d
+        return c - 1 + c * d + TABLE[structure].n_free(c, d)
+
+    def is_degenerate(self, params: GaussianParams) -> BoolArray:
+        """A component is singular relative to the pooled covariance."""
+        return np.asarray(~(params.flatness < SINGULAR).all(axis=1))
+
+    def is_spurious(self, params: GaussianParams, n: float) -> BoolArray:
+        """Components (b, k) that are flat by chance."""
+        return is_flat_by_chance(params.flatness, params.proportions, n, self.standardisation.d)
+
+    def describe_spurious(self, params: GaussianParams, k: int, n: float) -> str:
+        """The size and the variance of a component that is flat by chance."""
+        return describe_flat(n * params.proportions[0, k], params.flatness[0, k])
+
+    def regularised(self, statistics: Array) -> Self:
+        """This family with pseudo-observations of the pooled covariance of statistics (k, s)."""
+        sizes, _, products = self._moments(statistics)
+        return replace(
+            self, prior=self.standardisation.matrices(products.sum(axis=0) / sizes.sum())
         )
+
+    def to_data_units(self, params: GaussianParams) -> MixtureParams:
+        """Parameters in the units of the data."""
+        moments = self.standardisation.to_data_units(params.means, params.covariances)
+        return MixtureParams(params.proportions, *moments)
+
+    def projectable(self, params: GaussianParams) -> Components:
+        """Normal components."""
+        proportions, means, covariances = (field[0] for field in self.to_data_units(params))
+        infinite = np.full(len(means), np.inf)
+        return Components(proportions, means, covariances, np.zeros_like(means), infinite)
 
     def sample(
         self, params: GaussianParams, n: int, rng: np.random.Generator
-    ) -> tuple[Array, Rows]:
+    ) -> tuple[Array, IntArray]:
         """Draw n objects from the first of the mixtures, and their components."""
-        proportions, means, covariances = (field[0] for field in self.reveal(params))
+        proportions, means, covariances = (field[0] for field in self.to_data_units(params))
         labels = rng.choice(len(proportions), size=n, p=proportions)
-        scale = self.frame.scale
+        scale = self.standardisation.scale
         roots = np.linalg.cholesky(covariances / (scale[:, None] * scale))
         noise = np.einsum("nde,ne->nd", roots[labels], rng.standard_normal((n, len(scale))))
         return means[labels] + scale * noise, labels
 
-    def features(self, X: Array) -> Array:
-        """``(1, x, x_i x_j)`` of standardised rows, shape (n, p)."""
-        return self.frame.features(X)
-
-    def log_joint(self, features: Array, params: GaussianParams) -> Array:
-        """``log pi_k + log p_k(x_i)`` in standardised units, shape (b, k, n)."""
-        return apply(params.natural, features)
-
-    def statistics(
-        self, features: Array, resp: Array, params: GaussianParams | None = None
-    ) -> Array:
-        """Sizes, sums and sums of products, shape (b, k, p)."""
-        return collect(resp, features)
-
-    # what overflows is degenerate, and found to be so by its flatness
-    @np.errstate(divide="ignore", over="ignore", invalid="ignore")
-    def m_step(
-        self, statistics: Array, variant: Rows, previous: GaussianParams | None
-    ) -> GaussianParams:
-        """Maximise the expected likelihood under each replicate's structure."""
-        sums = np.ascontiguousarray(statistics.T)  # operations are quick along the last axis
-        sizes, means, products = self._moments(sums)
-        scatter = self.frame.matrices(products)
-        start = None if previous is None else self._previous(previous)
-        if self.pool is None:
-            estimate = self.frame.update(scatter.T, sizes.T, variant, start)
-        else:
-            pooled = scatter.T + self.pooling * self.pool, sizes.T + self.pooling
-            estimate = self.frame.update(*pooled, variant, start)
-        precisions, logdet = estimate.precisions()
-        proportions = shares(np.ascontiguousarray(sizes.T))
-        natural = self._natural(proportions, means, precisions, logdet)
-        flatness = self._flatness(proportions, natural, sums, products)
-        fields = proportions, np.ascontiguousarray(means.T), natural, np.ascontiguousarray(logdet.T)
-        return GaussianParams(*fields, flatness)
-
-    def log_prior(self, params: GaussianParams) -> Array | float:
-        """Likelihood of the pseudo-observations, at each component's mean."""
-        if self.pool is None:
-            return 0.0
-        forms = params.natural[..., 1 + self.frame.d :]
-        traces = -2.0 * (forms @ self.pool[self.frame.pairs])
-        # a component that lost its observations keeps its pseudo-observation
-        return np.asarray(-0.5 * self.pooling * (params.logdet + traces).sum(axis=1))
-
-    def pooled(self, statistics: Array, pooling: float = 1.0) -> Self:
-        """This family with pseudo-observations of the statistics' pooled covariance (k, p)."""
-        sizes, _, products = self._moments(statistics.T)
-        pool = self.frame.matrices(products.sum(axis=1) / sizes.sum())
-        return replace(self, pooling=pooling, pool=pool)
-
-    def is_degenerate(self, params: GaussianParams) -> NDArray[np.bool_]:
-        """A component that is singular relative to the pooled covariance."""
-        return np.asarray(~(params.flatness < SINGULAR).all(axis=1))
-
-    def is_spurious(self, params: GaussianParams, n: float) -> NDArray[np.bool_]:
-        """Components (b, k) that are flat by chance."""
-        return by_chance(params.flatness, params.proportions, n, self.frame.d)
-
-    def remarks(self, params: GaussianParams) -> list[str]:
-        """Nothing: a singular mixture is an error."""
-        return []
-
     def _previous(self, params: GaussianParams) -> Previous:
-        """The covariances, for structures that iterate."""
-        d = self.frame.d
+        """The covariances, for structures whose update iterates."""
+        space, d = self.standardisation, self.standardisation.d
+        weights = unequal_weights(params.proportions)
+        forms = np.einsum("bk,bkp->bp", weights, params.natural[..., 1 + d :])
+        precisions = space.matrices(forms * (-2.0 / space.multiplicity))
+        return Previous(np.exp(params.logdet / d), precisions)
 
-        def volumes(rows: Rows) -> Array:
-            result: Array = np.exp(params.logdet[rows].T / d)
-            return result
-
-        def axes(rows: Rows) -> Array:
-            forms = unequal_weights(params.proportions[rows]) @ params.natural[rows, :, 1 + d :]
-            return self.frame.scatter(forms[:, 0] * (-2.0 / self.frame.counts))
-
-        return Previous(volumes, axes)
-
-    def _moments(self, sums: Array) -> tuple[Array, Array, Array]:
-        """Sizes (...), means (d, ...) and products of scatter matrices, out of sums (p, ...)."""
-        d = self.frame.d
-        i, j = self.frame.pairs
-        absent = sums[0] <= ABSENT
-        sizes = np.where(absent, ABSENT, sums[0])
-        means = sums[1 : 1 + d] / sizes
-        products = sums[1 + d :] - sums[1 : 1 + d][i] * means[j]
-        np.copyto(products.T, ABSENT * (self.frame.counts == 1.0), where=absent.T[..., None])
+    def _moments(self, statistics: Array) -> tuple[Array, Array, Array]:
+        """Sizes (...), means (..., d) and entries of scatter matrices (..., p) out of sums."""
+        d, (i, j) = self.standardisation.d, self.standardisation.pairs
+        is_absent = statistics[..., 0] <= ABSENT
+        sizes = np.where(is_absent, ABSENT, statistics[..., 0])
+        sums = statistics[..., 1 : 1 + d]
+        means = sums / sizes[..., None]
+        products = statistics[..., 1 + d :] - sums[..., i] * means[..., j]
+        products[is_absent] = ABSENT * (i == j)
         return sizes, means, products
 
-    def _natural(self, proportions: Array, means: Array, precisions: Array, logdet: Array) -> Array:
-        """Natural parameters (b, k, p)."""
-        d = len(means)
-        i, j = self.frame.pairs
-        natural = np.empty((1 + d + len(i), *logdet.shape))
-        linear = natural[1 : 1 + d]
-        np.einsum("ijkb,jkb->ikb", precisions, means, out=linear)
-        natural[0] = log_shares(proportions).T - 0.5 * (
-            logdet + (linear * means).sum(axis=0) + d * LOG_2_PI
-        )
-        natural[1 + d :] = precisions[i, j] * (-0.5 * self.frame.counts[:, None, None])
-        return np.ascontiguousarray(natural.T)
-
-    def _flatness(self, proportions: Array, natural: Array, sums: Array, products: Array) -> Array:
-        """Flatness (b, k): infinite where no component is wider than rounding."""
-        d = self.frame.d
-        present, forms, n = proportions > 0.0, natural[..., 1 + d :], sums[0].sum(axis=0)
-        pooled = products.sum(axis=1) / (-0.5 * d * n)  # with a form it makes a trace over d
-        flatness = np.where(present, np.einsum("bkp,pb->bk", forms, pooled), 0.0)
-        # as a rule the first component is wide enough
-        is_wide = forms[:, 0] @ (self.frame.counts == 1.0) > -0.5 * NARROW
-        narrow = ~(is_wide & present[:, 0])
-        if narrow.any():
-            flatness[self._find_lost(forms, present, sums, narrow)] = np.inf
+    def _flatness(
+        self, proportions: Array, distance: Array, statistics: Array, products: Array
+    ) -> Array:
+        """Flatness (b, k): infinite if no component has any width in the total covariance."""
+        d, (i, j) = self.standardisation.d, self.standardisation.pairs
+        is_present, forms = proportions > 0.0, distance[..., 1 + d :]
+        totals = statistics.sum(axis=1)
+        n = totals[:, :1]
+        within = products.sum(axis=1) / (d * n)
+        flatness = np.where(is_present, np.einsum("bkp,bp->bk", forms, within), 0.0)
+        means = totals[:, 1 : 1 + d] / n
+        total = (totals[:, 1 + d :] / n - means[:, i] * means[:, j]) / d
+        is_wide = is_present & (np.einsum("bkp,bp->bk", forms, total) < COLLAPSED)
+        flatness[~is_wide.any(axis=1)] = np.inf
         return flatness
-
-    def _find_lost(self, forms: Array, present: Mask, sums: Array, rows: Mask) -> Rows:
-        """Those of some replicates that have no component of any width in the total covariance."""
-        d, (i, j) = self.frame.d, self.frame.pairs
-        moments = sums[:, :, rows].sum(axis=1)
-        moments /= moments[0]
-        means = moments[1 : 1 + d]
-        total = (moments[1 + d :] - means[i] * means[j]) * (-2.0 / d)
-        is_wide = np.einsum("bkp,pb->bk", forms[rows], total) < LOST
-        lost: Rows = np.flatnonzero(rows)[~(is_wide & present[rows]).any(axis=1)]
-        return lost

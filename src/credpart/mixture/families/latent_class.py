@@ -8,15 +8,12 @@ observations with the frequencies of the whole data.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from credpart.mixture.families.standardisation import apply, collect, log_shares, shares
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart.mixture.families.base import MixtureFamily, Parameters, linear_forms
 
 PSEUDO = 1.0
 
@@ -40,12 +37,14 @@ class ClassParams(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LatentClass:
+class LatentClass(MixtureFamily[LatentClassParams]):
     """Mixtures of products of multinomials on codes 0, 1, ... (NaN: missing)."""
 
     levels: tuple[int, ...]  # of each column
     frequencies: Array  # (levels of all columns,): in the whole data
     pseudo: float = PSEUDO
+
+    params_type: ClassVar[type[Parameters]] = LatentClassParams
 
     @classmethod
     def of(
@@ -56,16 +55,11 @@ class LatentClass:
         counts = family.features(X).T @ (np.ones(len(X)) if weights is None else weights)
         return cls(family.levels, counts[1:] / family._totals(counts[1:]), pseudo)
 
-    @property
-    def log_unit(self) -> float:
-        """Probabilities have no unit."""
-        return 0.0
-
-    def n_parameters(self, variant: str, c: int) -> int:
-        """Free parameters of a mixture of c components."""
+    def n_free(self, c: int) -> int:
+        """Number of free parameters of a mixture of c components."""
         return c - 1 + c * (sum(self.levels) - len(self.levels))
 
-    def reveal(self, params: LatentClassParams) -> ClassParams:
+    def to_data_units(self, params: LatentClassParams) -> ClassParams:
         """Probabilities by column and level."""
         b, k = params.proportions.shape
         table = np.full((b, k, len(self.levels), max(self.levels)), np.nan)
@@ -76,10 +70,10 @@ class LatentClass:
 
     def sample(
         self, params: LatentClassParams, n: int, rng: np.random.Generator
-    ) -> tuple[Array, Rows]:
+    ) -> tuple[Array, IntArray]:
         """Draw n rows of codes from the first of the mixtures, and their components."""
         labels = rng.choice(params.proportions.shape[1], size=n, p=params.proportions[0])
-        probabilities = self.reveal(params).probabilities[0]
+        probabilities = self.to_data_units(params).probabilities[0]
         cumulative = np.nan_to_num(np.cumsum(probabilities, axis=-1), nan=np.inf)
         draws = rng.random((n, len(self.levels), 1))
         codes = (draws > cumulative[labels]).sum(axis=-1)
@@ -92,16 +86,10 @@ class LatentClass:
 
     def log_joint(self, features: Array, params: LatentClassParams) -> Array:
         """``log pi_k + log p_k(x_i)``, shape (b, k, n)."""
-        return apply(params.natural, features)
-
-    def statistics(
-        self, features: Array, resp: Array, params: LatentClassParams | None = None
-    ) -> Array:
-        """Sizes, and counts of levels, shape (b, k, 1 + levels)."""
-        return collect(resp, features)
+        return linear_forms(params.natural, features)
 
     def m_step(
-        self, statistics: Array, variant: Rows, previous: LatentClassParams | None
+        self, statistics: Array, structure: IntArray, previous: LatentClassParams | None
     ) -> LatentClassParams:
         """Shares of the levels among the cells that are seen."""
         sizes = np.maximum(statistics[..., 0], 0.0)
@@ -113,10 +101,10 @@ class LatentClass:
         probabilities = np.where(empty, self.frequencies, counts + prior) / np.where(
             empty, 1.0, totals
         )
-        proportions = shares(sizes)
+        proportions = self.shares(sizes)
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.where(probabilities == 0.0, -1e3, np.log(probabilities))
-        natural = np.concatenate([log_shares(proportions)[..., None], logs], axis=-1)
+        natural = np.concatenate([self.log_shares(proportions)[..., None], logs], axis=-1)
         return LatentClassParams(proportions, probabilities, natural)
 
     def log_prior(self, params: LatentClassParams) -> Array | float:
@@ -124,17 +112,9 @@ class LatentClass:
         logs = params.natural[..., 1:] @ (self.pseudo * self.frequencies)
         return np.asarray(np.where(params.proportions > 0.0, logs, 0.0).sum(axis=1))
 
-    def pooled(self, statistics: Array, pooling: float = 1.0) -> Self:
-        """This family: its prior already keeps it from breaking down."""
-        return self
-
-    def is_degenerate(self, params: LatentClassParams) -> NDArray[np.bool_]:
+    def is_degenerate(self, params: LatentClassParams) -> BoolArray:
         """Where statistics were no counts at all."""
         return np.asarray(~(params.probabilities >= 0.0).all(axis=(1, 2)))
-
-    def is_spurious(self, params: LatentClassParams, n: float) -> NDArray[np.bool_]:
-        """Probabilities are bounded: no component is a spike."""
-        return np.zeros(params.proportions.shape, dtype=bool)
 
     def remarks(self, params: LatentClassParams) -> list[str]:
         """The prior."""
@@ -147,5 +127,4 @@ class LatentClass:
         """Sums over the levels of each column, for every level."""
         starts = np.cumsum((0, *self.levels[:-1]))
         sums = np.add.reduceat(counts, starts, axis=-1)
-        result: Array = np.repeat(sums, self.levels, axis=-1)
-        return result
+        return np.repeat(sums, self.levels, axis=-1)

@@ -6,16 +6,23 @@ as in `latent_class`.  A missing cell of either kind drops out of the product.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart.mixture.families.base import (
+    ABSENT,
+    MixtureFamily,
+    Parameters,
+    linear_forms,
+)
 from credpart.mixture.families.latent_class import PSEUDO, LatentClass, LatentClassParams
-from credpart.mixture.families.standardisation import ABSENT, SINGULAR, apply, by_chance, collect
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
+from credpart.mixture.families.standardisation import (
+    SINGULAR,
+    describe_flat,
+    is_flat_by_chance,
+)
 
 
 class MixedParams(NamedTuple):
@@ -29,7 +36,7 @@ class MixedParams(NamedTuple):
     flatness: Array  # (b, k): mean of the pooled variances over the component's
 
 
-class RevealedMixed(NamedTuple):
+class MixedInDataUnits(NamedTuple):
     """Parameters in the units of the data; probabilities as in `ClassParams`."""
 
     proportions: Array
@@ -39,16 +46,17 @@ class RevealedMixed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Mixed:
+class Mixed(MixtureFamily[MixedParams]):
     """Mixtures of products of normals, on standardised columns, and multinomials."""
 
     center: Array  # (numbers,)
     scale: Array
-    numeric: Rows  # which columns are numbers
-    categorical: Rows
+    numeric: IntArray  # which columns are numbers
+    categorical: IntArray
     categories: LatentClass
-    pooling: float = 0.0  # pseudo-observations with variances `pool` in every component
-    pool: Array | None = None
+    prior: Array | None = None  # (numbers,): variances of a pseudo-observation in every component
+
+    params_type: ClassVar[type[Parameters]] = MixedParams
 
     @classmethod
     def of(
@@ -68,26 +76,23 @@ class Mixed:
         scale = np.where(scale > 0.0, scale, 1.0)
         return cls(center, scale, numeric, categorical, classes)
 
-    @property
-    def log_unit(self) -> float:
-        """Densities are in the units of the data already: rows differ in what they lack."""
-        return 0.0
+    def n_free(self, c: int) -> int:
+        """Number of free parameters of a mixture of c components."""
+        return self.categories.n_free(c) + 2 * c * len(self.numeric)
 
-    def n_parameters(self, variant: str, c: int) -> int:
-        """Free parameters of a mixture of c components."""
-        return self.categories.n_parameters(variant, c) + 2 * c * len(self.numeric)
-
-    def reveal(self, params: MixedParams) -> RevealedMixed:
+    def to_data_units(self, params: MixedParams) -> MixedInDataUnits:
         """Parameters in the units of the data."""
         classes = LatentClassParams(params.proportions, params.probabilities, params.natural)
-        return RevealedMixed(
+        return MixedInDataUnits(
             params.proportions,
             self.center + self.scale * params.means,
             self.scale**2 * params.variances,
-            self.categories.reveal(classes).probabilities,
+            self.categories.to_data_units(classes).probabilities,
         )
 
-    def sample(self, params: MixedParams, n: int, rng: np.random.Generator) -> tuple[Array, Rows]:
+    def sample(
+        self, params: MixedParams, n: int, rng: np.random.Generator
+    ) -> tuple[Array, IntArray]:
         """Draw n rows from the first of the mixtures, and their components."""
         classes = LatentClassParams(params.proportions, params.probabilities, params.natural)
         codes, labels = self.categories.sample(classes, n, rng)
@@ -106,26 +111,26 @@ class Mixed:
 
     def log_joint(self, features: Array, params: MixedParams) -> Array:
         """``log pi_k + log p_k(x_i)``, shape (b, k, n)."""
-        return apply(params.natural, features)
+        return linear_forms(params.natural, features)
 
-    def statistics(self, features: Array, resp: Array, params: MixedParams | None = None) -> Array:
-        """Sums of the features, shape (b, k, p)."""
-        return collect(resp, features)
-
-    def m_step(self, statistics: Array, variant: Rows, previous: MixedParams | None) -> MixedParams:
+    def m_step(
+        self, statistics: Array, structure: IntArray, previous: MixedParams | None
+    ) -> MixedParams:
         """Shares of the levels, means and variances."""
         m = len(self.numeric)
         split = statistics.shape[-1] - 3 * m
         proportions, probabilities, natural = self.categories.m_step(
-            statistics[..., :split], variant, None
+            statistics[..., :split], structure, None
         )
         counts, sums, squares = np.split(statistics[..., split:], 3, axis=-1)
         empty = (counts <= ABSENT) | (statistics[..., :1] <= ABSENT)
         counts = np.where(empty, ABSENT, counts)
         means = np.where(empty, 0.0, sums / counts)
         scatter = np.where(empty, ABSENT, squares - counts * means**2)
-        pool = 0.0 if self.pool is None else self.pooling * self.pool
-        variances = (scatter + pool) / (counts + self.pooling)
+        if self.prior is None:
+            variances = scatter / counts
+        else:
+            variances = (scatter + self.prior) / (counts + 1.0)
         pooled = scatter.sum(axis=1, keepdims=True) / counts.sum(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             spread = 2.0 * np.pi * variances * self.scale**2
@@ -143,27 +148,30 @@ class Mixed:
             params.proportions, params.probabilities, params.natural[..., :split]
         )
         prior = self.categories.log_prior(classes)
-        if self.pool is None:
+        if self.prior is None:
             return prior
-        part = (np.log(params.variances) + self.pool / params.variances).sum(axis=-1)
-        return np.asarray(prior - 0.5 * self.pooling * part.sum(axis=1))
+        part = (np.log(params.variances) + self.prior / params.variances).sum(axis=-1)
+        return np.asarray(prior - 0.5 * part.sum(axis=1))
 
-    def pooled(self, statistics: Array, pooling: float = 1.0) -> Self:
-        """This family with pseudo-observations of the statistics' pooled variances (k, p)."""
+    def regularised(self, statistics: Array) -> Self:
+        """This family with pseudo-observations of the pooled variances of statistics (k, s)."""
         counts, sums, squares = np.split(statistics[:, -3 * len(self.numeric) :], 3, axis=-1)
         present = counts > 0.0
         scatter = squares - np.divide(sums**2, counts, where=present, out=np.zeros_like(sums))
-        pool = scatter.sum(axis=0) / counts.sum(axis=0)
-        return replace(self, pooling=pooling, pool=pool)
+        return replace(self, prior=scatter.sum(axis=0) / counts.sum(axis=0))
 
-    def is_degenerate(self, params: MixedParams) -> NDArray[np.bool_]:
+    def is_degenerate(self, params: MixedParams) -> BoolArray:
         """A component without spread in a column, or statistics that are none."""
         sound = (params.probabilities >= 0.0).all(axis=(1, 2))
         return np.asarray(~(sound & (params.flatness < SINGULAR).all(axis=1)))
 
-    def is_spurious(self, params: MixedParams, n: float) -> NDArray[np.bool_]:
+    def is_spurious(self, params: MixedParams, n: float) -> BoolArray:
         """Components (b, k) that are flat by chance."""
-        return by_chance(params.flatness, params.proportions, n, len(self.numeric))
+        return is_flat_by_chance(params.flatness, params.proportions, n, len(self.numeric))
+
+    def describe_spurious(self, params: MixedParams, k: int, n: float) -> str:
+        """The size and the variance of a component that is flat by chance."""
+        return describe_flat(n * params.proportions[0, k], params.flatness[0, k])
 
     def remarks(self, params: MixedParams) -> list[str]:
         """The prior of the categories."""

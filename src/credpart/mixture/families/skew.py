@@ -14,14 +14,12 @@ References
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, erfcx, log_ndtr
 
-from credpart.mixture.families.location_scale import Expectations, Law
+from credpart._arrays import Array
+from credpart.mixture.families.location_scale import Expectations, LatentLaw
 from credpart.mixture.families.student import DOF, FIRST_DOF, degrees_of_freedom, t_constant
 from credpart.mixture.families.t_tail import log_norm, log_norm_slope, slope, tail
-
-Array = NDArray[np.float64]
 
 FAR = -100.0  # from where a series gives E u: the direct form loses digits
 
@@ -100,7 +98,8 @@ def skew_t_expectations(eta: Array, y: Array, dof: Array, d: int) -> Expectation
     return Expectations(r * ratio / spread, wu, wuu, log_w)
 
 
-SKEW_NORMAL = Law(
+SKEW_NORMAL = LatentLaw(
+    name="skew-normal",
     log_density=skew_normal_log_density,
     constant=skew_normal_constant,
     expect=skew_normal_expectations,
@@ -109,7 +108,8 @@ SKEW_NORMAL = Law(
     first_dof=np.inf,
     is_skew=True,
 )
-SKEW_T = Law(
+SKEW_T = LatentLaw(
+    name="skew-t",
     log_density=skew_t_log_density,
     constant=skew_t_constant,
     expect=skew_t_expectations,

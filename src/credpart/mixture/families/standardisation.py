@@ -1,4 +1,4 @@
-"""What families with a location and a scale matrix share: units, features, quadratic forms.
+"""What families with a location and a scale matrix share: standardised data and their features.
 
 Inside these families the data are centred and scaled column by column.  A squared distance
 ``(x - m)' P (x - m)`` is a product with the features ``phi(x) = (1, x, x_i x_j)``, and weighted
@@ -7,73 +7,57 @@ sums of the features hold all moments that an M-step needs.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from credpart.mixture.covariance.axes import ABSENT as ABSENT
-from credpart.mixture.covariance.matrices import inverse
-from credpart.mixture.covariance.structures import TABLE, Estimate, Previous, Units, update
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart.mixture.covariance.batched import Previous, update
+from credpart.mixture.covariance.structures import TABLE
+from credpart.mixture.families.base import ABSENT
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
-
-# Other units change the last bits of the data, and EM would end a little elsewhere: so data are
-# rounded, to this part of the spread of their middle half.
-GRAIN = 2.0**-33
+# Standardised data are rounded to this fraction of the spread of their middle half.  Otherwise
+# other units would change the last bits of the data, and EM would end a little elsewhere.
+ROUNDING = 2.0**-33
 # A component is singular where its smallest variance, relative to the pooled within-cluster
 # covariance, drowns in the rounding of the sums of squares.
 SINGULAR = 1e10
-FLAT = 1e-3  # relative variance of a component that may be a spike
-
-
-class Ellipsoids(NamedTuple):
-    """Quadratic forms of components: what densities read of scale matrices."""
-
-    precisions: Array  # (b, k, d, d)
-    logdet: Array  # (b, k), of the scale matrices
-    flatness: Array  # (b, k): tr(P_k S) / d for the pooled scale matrix S; 0 if absent
+FLAT = 1e-3  # relative variance below which a component may be spurious
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """The units of the data inside a family."""
+class Standardisation:
+    """Centres and scales of the columns, and which products of columns are features."""
 
     center: Array  # (d,)
     scale: Array  # (d,)
-    pairs: tuple[Rows, Rows]  # which products x_i x_j are features
-    grain: Array  # (d,): standardised data are multiples of it, whatever their units were
-    units: Units = field(init=False)  # the data's, up to a common factor
-    counts: Array = field(init=False)  # (p,): how often the pairs stand in a matrix
+    pairs: tuple[IntArray, IntArray]  # which products x_i x_j are features
+    rounding_unit: Array  # (d,): standardised data are multiples of it, whatever their units were
+    units: Array = field(init=False)  # (d,): the data's, up to a common factor
+    multiplicity: Array = field(init=False)  # (p,): how often each pair stands in a matrix
 
     def __post_init__(self) -> None:
         # rounded, so that another unit for all columns changes no bit
         mantissa, exponent = np.frexp(self.scale / np.exp(np.log(self.scale).mean()))
-        units = Units.of(np.ldexp(np.round(mantissa / GRAIN) * GRAIN, exponent))
-        counts = np.where(self.pairs[0] == self.pairs[1], 1.0, 2.0)
-        for array in (units.products, counts):
+        units = np.ldexp(np.round(mantissa / ROUNDING) * ROUNDING, exponent)
+        multiplicity = np.where(self.pairs[0] == self.pairs[1], 1.0, 2.0)
+        for array in (units, multiplicity, self.center, self.scale, self.rounding_unit):
             array.flags.writeable = False
         object.__setattr__(self, "units", units)
-        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "multiplicity", multiplicity)
 
     @classmethod
     def of(cls, X: Array, structures: Sequence[str]) -> Self:
-        """The frame of these data; products of columns only if some structure needs them."""
-        d = X.shape[1]
-        # The median keeps a far outlier from drowning the other rows' sums of squares.
+        """The standardisation of these data; products of columns only if a structure needs them."""
+        # The median keeps a far outlier from drowning the sums of squares of the other rows.
         center = np.median(X, axis=0)
         scale = (X - center).std(axis=0)
-        is_diagonal = all(TABLE[name].diagonal for name in structures)
-        pairs = pairs_of(d, is_diagonal)
         scale = np.where(scale > 0.0, scale, 1.0)
         low, high = np.percentile((X - center) / scale, [25, 75], axis=0)
         spread = np.round(np.log2(np.where(high > low, high - low, 1.0)))
-        grain = np.asarray(GRAIN * np.exp2(spread), dtype=np.float64)
-        for array in (center, scale, grain):
-            array.flags.writeable = False
-        return cls(center, scale, pairs, grain)
+        pairs = pairs_of(X.shape[1], all(TABLE[name].diagonal for name in structures))
+        return cls(center, scale, pairs, ROUNDING * np.exp2(spread))
 
     @property
     def d(self) -> int:
@@ -87,70 +71,39 @@ class Frame:
 
     def features(self, X: Array) -> Array:
         """``(1, x, x_i x_j)`` of standardised rows, shape (n, p)."""
-        Z = np.round((X - self.center) / self.scale / self.grain) * self.grain
+        Z = np.round((X - self.center) / self.scale / self.rounding_unit) * self.rounding_unit
         i, j = self.pairs
         return np.hstack([np.ones((len(Z), 1)), Z, Z[:, i] * Z[:, j]])
 
-    def reveal(self, locations: Array, scales: Array) -> tuple[Array, Array]:
+    def to_data_units(self, locations: Array, scales: Array) -> tuple[Array, Array]:
         """Locations (..., d) and scale matrices (..., d, d) in the units of the data."""
         return self.center + self.scale * locations, scales * (self.scale[:, None] * self.scale)
 
-    def scatter(self, products: Array) -> Array:
-        """Symmetric matrices (..., d, d) out of their entries in ``pairs``."""
-        return np.ascontiguousarray(self.matrices(products.T).T)
-
     def matrices(self, products: Array) -> Array:
-        """The same with the stack last: (d, d, ...) out of (p, ...)."""
-        return symmetric(products, self.pairs, self.d)
-
-    def distance(self, P: Array, locations: Array) -> Array:
-        """Coefficients (b, k, p) of ``(x - m)' P (x - m)`` in the features."""
+        """Symmetric matrices (..., d, d) out of their entries (..., p) in ``pairs``."""
         i, j = self.pairs
-        b, k, d = locations.shape
-        linear = np.einsum("bkde,bke->bkd", P, locations)
-        result = np.empty((b, k, 1 + d + len(i)))
-        result[..., 0] = (locations * linear).sum(axis=-1)
-        result[..., 1 : 1 + d] = -2.0 * linear
-        result[..., 1 + d :] = P[..., i, j] * self.counts
+        result = np.zeros((*products.shape[:-1], self.d, self.d))
+        result[..., i, j] = result[..., j, i] = products
         return result
 
+    def squared_distance(self, P: Array, locations: Array) -> Array:
+        """Coefficients (b, k, p) of ``(x - m)' P (x - m)`` in the features."""
+        i, j = self.pairs
+        linear = np.einsum("bkde,bke->bkd", P, locations)
+        constant = (locations * linear).sum(axis=-1, keepdims=True)
+        forms = P[..., i, j] * self.multiplicity
+        return np.concatenate([constant, -2.0 * linear, forms], axis=-1)
+
     def update(
-        self, scatter: Array, sizes: Array, variant: Rows, previous: Previous | None
-    ) -> Estimate:
-        """Scale matrices under each replicate's structure."""
-        return update(scatter, sizes, variant, previous, self.units)
+        self, scatter: Array, sizes: Array, structure: IntArray, previous: Previous | None
+    ) -> Array:
+        """Scale matrices under the structure of each mixture."""
+        return update(scatter, sizes, structure, previous, self.units)
 
 
-def pairs_of(d: int, is_diagonal: bool) -> tuple[Rows, Rows]:
+def pairs_of(d: int, is_diagonal: bool) -> tuple[IntArray, IntArray]:
     """Which products of columns make up a symmetric matrix."""
     return (np.arange(d), np.arange(d)) if is_diagonal else np.triu_indices(d)
-
-
-def symmetric(products: Array, pairs: tuple[Rows, Rows], d: int) -> Array:
-    """Symmetric matrices (d, d, ...) out of their entries (p, ...) in ``pairs``."""
-    i, j = pairs
-    result = np.zeros((d, d, *products.shape[1:]))
-    result[i, j] = result[j, i] = products
-    return result
-
-
-def apply(coefficients: Array, features: Array) -> Array:
-    """Products of coefficients (b, k, p) with features (n, p) or (b, n, p): shape (b, k, n)."""
-    if features.ndim == 3:  # every replicate has data of its own
-        return coefficients @ features.mT
-    # in memory the components come first: then operations over them are long
-    b, k, p = coefficients.shape
-    rows = coefficients.transpose(1, 0, 2).reshape(-1, p)
-    return (rows @ features.T).reshape(k, b, -1).transpose(1, 0, 2)
-
-
-def collect(resp: Array, features: Array) -> Array:
-    """Sums of features weighted by ``resp`` (b, k, n): shape (b, k, p)."""
-    if features.ndim == 3:
-        return resp @ features
-    b, k, n = resp.shape
-    rows = resp.transpose(1, 0, 2).reshape(-1, n)
-    return (rows @ features).reshape(k, b, -1).transpose(1, 0, 2)
 
 
 def outer(a: Array, b: Array) -> Array:
@@ -158,43 +111,34 @@ def outer(a: Array, b: Array) -> Array:
     return a[..., :, None] * b[..., None, :]
 
 
-def ellipsoids(matrices: Array, proportions: Array) -> Ellipsoids:
-    """Invert scale matrices (b, k, d, d); what is not positive definite becomes NaN."""
-    b, k, d, _ = matrices.shape
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        inverses, logdet = inverse(matrices.reshape(-1, d, d).T)  # (d, d, m)
-        P = np.ascontiguousarray(inverses.T).reshape(b, k, d, d)
-        pooled = np.einsum("bk,bkde->bde", proportions, matrices)
-        flatness = np.einsum("bkde,bde->bk", P, pooled) / d
-    return Ellipsoids(P, logdet.reshape(b, k), np.where(proportions > 0.0, flatness, 0.0))
+def relative_flatness(precisions: Array, scales: Array, proportions: Array) -> Array:
+    """``tr(P_k S) / d`` (b, k) for the pooled scale matrix S; 0 if a component is absent."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        pooled = np.einsum("bk,bkde->bde", proportions, scales)
+        flatness = np.einsum("bkde,bde->bk", precisions, pooled) / scales.shape[-1]
+    return np.where(proportions > 0.0, flatness, 0.0)
 
 
-def shares(sizes: Array) -> Array:
-    """Proportions (b, k) of sizes; absent components have none."""
-    present = np.where(sizes > ABSENT, sizes, 0.0)
-    result: Array = present / present.sum(axis=1, keepdims=True)
-    return result
+def is_flat_by_chance(flatness: Array, proportions: Array, n: float, d: int) -> BoolArray:
+    """Components (b, k) that are spurious: flat, and so small that chance explains it.
 
-
-def log_shares(proportions: Array) -> Array:
-    """Logarithms, finite for absent components too."""
-    with np.errstate(divide="ignore"):
-        return np.maximum(np.log(proportions), -1e300)
-
-
-def by_chance(flatness: Array, proportions: Array, n: float, d: int) -> NDArray[np.bool_]:
-    """Components (b, k) that are flat by chance.
-
-    Flat: the harmonic mean v of a component's variances relative to the pooled within-cluster
-    covariance is below `FLAT`.  By chance: n objects have ``C(n, N)`` subsets of the component's
-    size N, and N points in d dimensions lie that close to a hyperplane with a probability of the
-    order of ``v^((N - d) / 2)``; so one such subset is expected.  Both are free of scale.
+    Flat means that the harmonic mean v of a component's variances, relative to the pooled
+    within-cluster covariance, is below `FLAT`.  By chance means that such a subset of the objects
+    is to be expected: n objects have ``C(n, N)`` subsets of the component's size N, and N points
+    in d dimensions lie that close to a hyperplane with a probability of the order of
+    ``v^((N - d) / 2)``.  Both are free of units.
     """
     result = np.asarray(flatness > 1.0 / FLAT)
     if result.any():
         sizes = np.minimum(n * proportions[result], n)
         subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
-        # inf is a component without any width
+        # An infinite flatness is that of a component without any width.
         logs = -np.log(np.minimum(flatness[result], 1.0 / ABSENT))
         result[result] = subsets + 0.5 * np.maximum(sizes - d, 0.0) * logs > 0.0
     return result
+
+
+def describe_flat(size: float, flatness: float) -> str:
+    """What is wrong with a component that is flat by chance."""
+    what = f"{size:.1f} objects, relative variance {1.0 / flatness:.1g}"
+    return f"a component is a spurious spike ({what})"

@@ -4,12 +4,10 @@ Degrees of freedom are kept within `DOF`: from 200 on, tails are normal for all 
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, polygamma
 
-from credpart.mixture.families.location_scale import Expectations, Law
-
-Array = NDArray[np.float64]
+from credpart._arrays import Array
+from credpart.mixture.families.location_scale import Expectations, LatentLaw
 
 DOF = 0.5, 200.0
 FIRST_DOF = 10.0  # where EM starts
@@ -55,7 +53,8 @@ def degrees_of_freedom(excess: Array) -> Array:
     return np.asarray(np.clip(dof, *DOF))
 
 
-T = Law(
+T = LatentLaw(
+    name="t",
     log_density=t_log_density,
     constant=t_constant,
     expect=t_expectations,

@@ -22,10 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from numpy.typing import NDArray
 from scipy.special import betaln, digamma
 
-Array = NDArray[np.float64]
+from credpart._arrays import Array
 
 LEAST_DOF = 1.0
 N_DOF = 32  # polynomials in log r

@@ -1,34 +1,41 @@
-"""Fewer iterations of a fixed-point map, whatever the map is."""
+"""Anderson acceleration of a fixed-point map [A65]_.
+
+References
+----------
+.. [A65] Anderson: Iterative procedures for nonlinear integral equations.  Journal of the ACM 12,
+   1965.
+"""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
+from credpart._arrays import Array, IntArray
+
+MEMORY = 6  # differences that are remembered
 
 
-class Acceleration:
-    """Anderson's acceleration of a fixed-point map ``F``, for every replicate on its own.
+class Anderson:
+    """Extrapolation of a fixed-point map F to where its residual ``F(x) - x`` would vanish.
 
-    From the last few differences of ``F`` it extrapolates to where the residual ``F(T) - T``
-    would vanish if the map were linear; or away from there, if EM comes from there: then it is a
-    saddle, such as that of two components that coincide.
+    Every mixture has a memory of its own: the last few differences of points and of their values,
+    in which the map is taken as linear.  If the extrapolated step points against the residual, the
+    iteration comes from a saddle, such as that of two components that coincide: then the step is
+    taken the other way.
     """
 
-    def __init__(self, memory: int, b: int, size: int) -> None:
+    def __init__(self, b: int, size: int, memory: int = MEMORY) -> None:
         self.residual_steps = np.zeros((b, memory, size))
         self.value_steps = np.zeros((b, memory, size))
         self.residual = np.zeros((b, size))
         self.value = np.zeros((b, size))
-        self.count = np.full(b, -1)  # differences seen; -1: not even one value
+        self.count = np.full(b, -1)  # differences seen; -1 before the first value
 
-    def forget(self, rows: Rows) -> None:
-        """Start anew for some replicates."""
+    def forget(self, rows: IntArray) -> None:
+        """Start anew for some mixtures."""
         self.count[rows] = -1
         self.residual_steps[rows] = self.value_steps[rows] = 0.0
 
-    def next(self, rows: Rows, point: Array, value: Array) -> Array:
-        """Where ``rows`` go from ``point`` (b, size), whose image is ``value``."""
+    def extrapolate(self, rows: IntArray, point: Array, value: Array) -> Array:
+        """The next points (b, size) of some mixtures, from points whose values are ``value``."""
         residual = value - point
         seen = self.count[rows] >= 0
         slots = rows[seen], self.count[rows[seen]] % self.value_steps.shape[1]
@@ -38,11 +45,10 @@ class Acceleration:
         self.count[rows] += 1
         steps = self.residual_steps[rows]
         gram = steps @ steps.mT
-        # unused slots are zero: the ridge gives them no weight, and tames collinear ones
+        # The ridge gives no weight to unused slots, which are zero, and bounds collinear ones.
         scale = np.einsum("bmm->b", gram)[:, None, None] + np.finfo(float).tiny
         gram = gram / scale + 1e-12 * np.eye(gram.shape[-1])
         mix = np.linalg.solve(gram, (steps @ residual[..., None]) / scale)
         move = np.einsum("bm,bms->bs", mix[..., 0], self.value_steps[rows])
         is_back = np.einsum("bs,bs->b", move, residual) > 0.0
-        result: Array = value + np.where(is_back[:, None], move, -move)
-        return result
+        return np.asarray(value + np.where(is_back[:, None], move, -move))

@@ -87,7 +87,7 @@ def ellipsoidal_cost(sizes: Array, scatter: Array, unit: float) -> Array:
 
     The trace and the determinant have different units: the data have to be on `balance`'s scale.
     """
-    volume = np.fmax(reduce(np.multiply, pivots(scatter / sizes)), 0.0)  # 0 for NaN too
+    volume = np.fmax(reduce(np.multiply, pivots((scatter / sizes).T)).T, 0.0)  # 0 for NaN too
     result: Array = sizes * np.log(volume + (scatter.trace() + unit) / sizes)
     return result
 

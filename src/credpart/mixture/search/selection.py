@@ -2,38 +2,32 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from credpart._arrays import Array
 from credpart._checks import (
     Table,
     check_choice,
     check_cluster_numbers,
-    check_integer,
-    check_positive,
     check_weights,
 )
 from credpart._columns import as_numbers
 from credpart._errors import DegenerateMixtureError
 from credpart._progress import Progress
-from credpart._threads import one_blas_thread
-from credpart.mixture.fit import (
-    CRITERIA,
-    N_STARTS,
-    MixtureFit,
-    as_fits,
-    check_seed,
-)
-from credpart.mixture.models import read, taking_part
+from credpart._random import RandomState
+from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.fit import N_STARTS, MixtureFit, SearchOptions, as_fit
+from credpart.mixture.models import Model, read, taking_part
 from credpart.mixture.notebook import selection_html
-from credpart.mixture.optimisation.em import DEFAULT_TOLERANCE, MAX_ITERATIONS
+from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status
 from credpart.mixture.screening import screen
+from credpart.mixture.search.grid_search import Cell, grid_search, model_sets
 from credpart.mixture.search.initialisation import starting_partitions
-from credpart.mixture.search.model_grid import Cell, Outcome, Setting, set_up
-from credpart.mixture.search.multistart import search_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +73,7 @@ class Selection:
 
     @property
     def table(self) -> "pd.DataFrame":
-        """The criterion: a row a number of clusters, a column a model; NaN is not fitted."""
+        """The criterion: one row for each number of clusters, one column for each model."""
         return self.tabulate(self.criterion)
 
     def tabulate(self, criterion: str) -> "pd.DataFrame":
@@ -118,7 +112,8 @@ def select_mixture(
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
     n_starts: int = N_STARTS,
-    random_state: int | None = 0,
+    random_state: RandomState = 0,
+    n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Selection:
     """Fit mixtures for several numbers of clusters and models, and choose by a criterion.
@@ -138,6 +133,8 @@ def select_mixture(
         What to maximise, with the sign of mclust.
     sample_weight, tol, max_iter, n_starts, random_state
         As in `fit_mixture`.
+    n_jobs : int, optional
+        Number of parallel jobs, as in joblib.  The result does not depend on it.
     progress : callable, optional
         Called with the name of a stage and the share of it that is done.
 
@@ -166,20 +163,27 @@ def select_mixture(
     >>> selection.table.loc[3, ["VEV", "VVV"]].round(1).tolist()
     [-562.6, -580.8]
     """
-    table, rows = read(X, "models", models)
+    table, chosen = read(X, "models", models)
     numbers = check_cluster_numbers(n_clusters, auto=AUTO)
     check_choice("criterion", criterion, CRITERIA)
     weights = check_weights("sample_weight", sample_weight, len(table.values))
-    n_starts = check_integer("n_starts", n_starts, at_least=1)
-    limits: dict[str, Any] = {
-        "tol": check_positive("tol", tol),
-        "max_iter": check_integer("max_iter", max_iter, at_least=1),
-        "progress": progress,
-    }
-    seed = check_seed(random_state)
-    screening = screen(table, rows, numbers, weights)
+    options = SearchOptions.check(tol, max_iter, n_starts, random_state, n_jobs)
+    return select(table, weights, numbers, chosen, options, criterion, progress)
+
+
+def select(
+    table: Table,
+    weights: Array,
+    numbers: Sequence[int],
+    chosen: Mapping[str, Model],
+    options: SearchOptions,
+    criterion: str,
+    progress: Progress | None = None,
+) -> Selection:
+    """`select_mixture` with checked arguments."""
+    screening = screen(table, chosen, numbers, weights)
     refused = screening.refused
-    cells = [cell for cell in product(numbers, rows) if cell not in refused]
+    cells = [cell for cell in product(numbers, chosen) if cell not in refused]
     if not cells:
         raise ValueError(
             f"None of the models can be fitted: {next(iter(refused.values()))}. "
@@ -187,32 +191,25 @@ def select_mixture(
         )
     screening.warn()
 
-    # models in between take part, so that no nested one is better
+    # Models in between take part, so that no nested one is better.
     carried = {model for _, model in cells}
-    fitted = {name: row for name, row in rows.items() if name in carried}
-    with one_blas_thread():
-        settings = set_up(taking_part(fitted), table, weights)
-        starts = starting_partitions(as_numbers(table), weights, numbers, n_starts, seed)
-        found = search_all(settings, starts, **limits)
+    fitted = {name: row for name, row in chosen.items() if name in carried}
+    sets = model_sets(taking_part(fitted), table, weights)
+    starts = starting_partitions(
+        as_numbers(table), weights, numbers, options.n_starts, options.seed
+    )
+    report = None if progress is None else partial(progress, "select")
+    found = grid_search(sets, starts, options.limits, options.n_jobs, report)
     missing = refused | {cell: found[cell].flaw for cell in cells if found[cell].flaw}
-    fits = all_fits(settings, [found[cell] for cell in cells if cell not in missing], table)
+    fits = {}
+    for c, name in cells:
+        if (c, name) not in missing:
+            answer = found[c, name]
+            status = Status(int(answer.mixture.status[0]))
+            fits[c, name] = as_fit(answer, name, chosen[name], table, weights, status)
     if not fits:
         raise DegenerateMixtureError(
             f"No model could be fitted; for example {cells[0]}: {missing[cells[0]]}. "
             "Fit fewer clusters, or a more constrained model."
         )
-    return Selection(fits, missing, criterion, tuple(numbers), tuple(rows))
-
-
-def all_fits(
-    settings: Sequence[Setting], outcomes: Sequence[Outcome], table: Table
-) -> dict[Cell, MixtureFit]:
-    """The public values of outcomes, in their order; those of one shape are made together."""
-    homes = {model: i for i, setting in enumerate(settings) for model in setting.models}
-    shapes: dict[tuple[int, int], list[Outcome]] = {}
-    for outcome in outcomes:
-        c, model = outcome.cell
-        shapes.setdefault((homes[model], c), []).append(outcome)
-    made = [as_fits(settings[home], alike, table) for (home, _), alike in shapes.items()]
-    fits = {(fit.n_clusters, fit.model): fit for fit in chain.from_iterable(made)}
-    return {outcome.cell: fits[outcome.cell] for outcome in outcomes}
+    return Selection(fits, missing, criterion, tuple(numbers), tuple(chosen))

@@ -7,7 +7,6 @@ data threads would only wait for each other.
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,11 @@ from joblib import Parallel, delayed
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
+from credpart._arrays import Array
 from credpart._bootstrap.draws import RESAMPLING, distinct
-from credpart._bootstrap.refits import Part, Plan, Refits, contenders, refit
-from credpart._bootstrap.replicates import Replicates
+from credpart._bootstrap.refits import Plan, Refits, contenders, refit
+from credpart._bootstrap.replicates import FamilyReplicates, Replicates
 from credpart._checks import (
-    Array,
     check_choice,
     check_integer,
     check_positive,
@@ -27,14 +26,21 @@ from credpart._checks import (
 )
 from credpart._errors import DegeneracyWarning
 from credpart._progress import Progress
-from credpart._random import seed_sequence
+from credpart._random import RandomState, seed_sequence
 from credpart._threads import one_blas_thread
-from credpart.mixture.fit import CRITERIA, REGULARIZATIONS, MixtureFit
-from credpart.mixture.optimisation.em import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status
+from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
+from credpart.mixture.optimisation.convergence import (
+    DEFAULT_TOLERANCE,
+    MAX_ITERATIONS,
+    Limits,
+    Status,
+)
+from credpart.mixture.optimisation.mixtures import made_like
 
 CHUNK_VALUES = 1 << 21  # posteriors of the replicates that are refitted together
 SMALLEST, LARGEST = 16, 1024  # replicates in a chunk
-PILOT = 64  # replicates that try every structure
+PILOT = 64  # replicates that try every model
 
 
 def bootstrap(
@@ -48,7 +54,7 @@ def bootstrap(
     regularization: str = "fallback",
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Replicates:
@@ -79,8 +85,8 @@ def bootstrap(
         Seed.  Each replicate has a stream of its own: the first B replicates of a longer run
         draw the same samples, and are the same to the bit where a chunk has no others.
     n_jobs : int, optional
-        Jobs, as in joblib: threads, or the backend of `joblib.parallel_config`.  It changes no
-        bit of the result.
+        Number of parallel jobs, as in joblib: threads, or the backend of
+        `joblib.parallel_config`.  The result does not depend on it.
     progress : callable, optional
         Called with "bootstrap" and the share that is done.
 
@@ -114,24 +120,33 @@ def bootstrap(
         check_choice("resampling", resampling, RESAMPLING),
         check_choice("criterion", criterion, CRITERIA),
         check_choice("regularization", regularization, REGULARIZATIONS),
-        check_positive("tol", tol),
-        check_integer("max_iter", max_iter, at_least=1),
+        Limits(check_positive("tol", tol), check_integer("max_iter", max_iter, at_least=1)),
     )
     B = check_integer("n_replicates", n_replicates, at_least=1)
-    seeds = seed_sequence(random_state).spawn(B)
+    return run_bootstrap(plan, seed_sequence(random_state).spawn(B), n_jobs, progress)
+
+
+def run_bootstrap(
+    plan: Plan,
+    seeds: Sequence[SeedSequence],
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Replicates:
+    """`bootstrap` with checked arguments, and a seed for each replicate."""
 
     def report(done: int) -> None:
         if progress is not None:
-            progress("bootstrap", done / B)
+            progress("bootstrap", done / len(seeds))
 
     refits: list[Refits] = []
+    shortened = plan
     if len(plan.fits) > 1:
         refits = _refit_all(plan, seeds[:PILOT], n_jobs, report)
-        plan = contenders(plan, refits)
-    done = sum(len(some.status) for some in refits)
-    refits += _refit_all(plan, seeds[done:], n_jobs, lambda more: report(done + more))
-    replicates = _joined(replace(plan, fits=fits), refits)
-    _tell(replicates, is_asked=plan.regularization == "pooled")
+        shortened = contenders(plan, refits)
+    done = sum(len(some.loglik) for some in refits)
+    refits += _refit_all(shortened, seeds[done:], n_jobs, lambda more: report(done + more))
+    replicates = _joined(plan, refits)
+    _warn_user(replicates, is_asked=REGULARIZATIONS[plan.regularization].is_asked)
     return replicates
 
 
@@ -179,40 +194,40 @@ def _refit_all(
     with one_blas_thread():
         for some in parallel(delayed(refit)(plan, chunk) for chunk in chunks):
             refits.append(some)
-            report(sum(len(done.status) for done in refits))
+            report(sum(len(done.loglik) for done in refits))
     return refits
 
 
 def _joined(plan: Plan, refits: Sequence[Refits]) -> Replicates:
-    """All chunks as one value; ``plan`` has all fits that were given."""
-    place = np.concatenate([some.place for some in refits])
-    firsts = np.cumsum([0, *(len(some.place) for some in refits)])
-    families, parts = [], []
-    for team in plan.teams():
+    """All chunks as one value."""
+    loglik = np.concatenate([some.loglik for some in refits])
+    firsts = np.cumsum([0, *(len(some.loglik) for some in refits)])
+    width = max(len(fit.model) for fit in plan.fits)
+    models = np.empty(len(loglik), dtype=f"<U{width}")
+    n_iter, status = np.empty((2, len(loglik)), dtype=np.intp)
+    parts = []
+    for fits in plan.families():
+        own = {fit.model for fit in fits}
         mine = [
-            Part(first + part.rows, part.params)
+            (first + mixtures.slot, mixtures, names)
             for first, some in zip(firsts, refits, strict=False)
-            for part in some.parts
-            if len(part.rows) and some.place[part.rows[0]] in team.places
+            for mixtures, names in zip(some.mixtures, some.models, strict=True)
+            if len(mixtures) and own.issuperset(names.values())
         ]
+        for rows, mixtures, names in mine:
+            models[rows] = [names[code] for code in mixtures.structure.tolist()]
+            n_iter[rows], status[rows] = mixtures.n_iter, mixtures.status
         if mine:
-            fields = zip(*(part.params for part in mine), strict=True)
-            params = type(mine[0].params)(*map(np.concatenate, fields))
-            families.append(team.family)
-            parts.append(Part(np.concatenate([part.rows for part in mine]), params))
+            fields = zip(*(mixtures.params for _, mixtures, _ in mine), strict=True)
+            params = made_like(mine[0][1].params, [np.concatenate(field) for field in fields])
+            rows = np.concatenate([rows for rows, *_ in mine])
+            parts.append(FamilyReplicates(fits[0].family, rows, params))
     return Replicates(
-        tuple(families),
-        tuple(parts),
-        np.array([fit.model for fit in plan.fits])[place],
-        np.concatenate([some.loglik for some in refits]),
-        np.concatenate([some.n_iter for some in refits]),
-        np.concatenate([some.status for some in refits]),
-        plan.resampling,
-        plan.fits[0].columns,
+        tuple(parts), models, loglik, n_iter, status, plan.resampling, plan.fits[0].columns
     )
 
 
-def _tell(replicates: Replicates, *, is_asked: bool) -> None:
+def _warn_user(replicates: Replicates, *, is_asked: bool) -> None:
     """Warn once of replicates that are not ok; of regularised ones unless that was asked for."""
     counts = {name: count for name, count in replicates.counts().items() if count}
     fine = {Status.OK.label, *([Status.REGULARISED.label] if is_asked else [])}
@@ -221,5 +236,5 @@ def _tell(replicates: Replicates, *, is_asked: bool) -> None:
         warnings.warn(
             f"Of {len(replicates)} replicates: {listed}. All were kept; see `status`.",
             DegeneracyWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -1,0 +1,200 @@
+"""Covariances of many mixtures at once, of different structures side by side.
+
+The estimates are those of `credpart.mixture.covariance.structures`, which says what they are.  What
+makes them fast is here.  Structures that have an orientation or a rule in common share one call of
+it.  Formulas run along the mixtures, which are contiguous in memory.  Iterative estimates go on from
+the covariances of the iteration before.
+
+Shapes: ``scatter`` and ``W`` (b, k, d, d), ``sizes`` and ``n`` (b, k), ``codes`` (b,).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credpart.mixture.covariance import structures
+from credpart.mixture.covariance.common_axes import rotate, rotate_to_convergence, turn
+from credpart.mixture.covariance.matrices import (
+    eigh,
+    inverse,
+    log_determinant,
+    matrices_contiguous,
+    stack_contiguous,
+)
+from credpart.mixture.covariance.structures import NAMES, TABLE
+from credpart.mixture.covariance.volumes import own_volume_equal_shape
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Rows = NDArray[np.intp] | slice
+# (W, n, codes, previous precisions) -> axes (b, k or 1, d, d), or None, and matrices along them
+ReadAxes = Callable[[Array, Array, Codes, Array | None], tuple[Array | None, Array]]
+ApplyRule = Callable[[Array, Array, Array | None], Array]  # (W, n, previous volumes) -> covariances
+Function = TypeVar("Function", ReadAxes, ApplyRule)
+
+# Size of a component without observations: everything stays finite, and no other component changes.
+ABSENT = 1e-290
+
+
+class Previous(NamedTuple):
+    """What iterative estimates need of the covariances of the iteration before."""
+
+    volumes: Array  # (b, k), up to a factor
+    precisions: Array  # (b, d, d), weighted sums over components: they have the common axes
+
+    @classmethod
+    @np.errstate(divide="ignore", over="ignore", invalid="ignore")
+    def of(cls, covariances: Array, proportions: Array) -> Self:
+        """Of covariances (b, k, d, d); components without a proportion are absent."""
+        volumes = np.exp(log_determinant(covariances) / covariances.shape[-1])
+        sums = np.einsum("bk,bkij->bij", unequal_weights(proportions), covariances)
+        return cls(volumes, inverse(sums)[0])
+
+
+def unequal_weights(proportions: Array) -> Array:
+    """Weights (b, k) of the components that are present, for a sum that has their common axes.
+
+    With equal weights the sum of different ellipsoids may be a sphere, which has any axes.
+    """
+    result: Array = (proportions > 0.0) / np.arange(1.0, proportions.shape[1] + 1.0)
+    return result
+
+
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # singular matrices become NaN
+def update(
+    scatter: Array,
+    sizes: Array,
+    codes: Codes,
+    previous: Previous | None = None,
+    units: Array | None = None,
+) -> Array:
+    """Covariances (b, k, d, d) of each mixture under the structure that its code stands for.
+
+    Without ``previous`` they maximise the likelihood.  With it an iterative estimate takes one step,
+    after which the likelihood is at least that of the previous covariances: all that EM needs.
+    Components of size 0 have no influence on the others, and finite covariances.
+
+    Data may be standardised.  Whether a matrix is a sphere, or two have the same axes, is then seen
+    in the ``units`` (d,) that the columns had.
+    """
+    products = 1.0 if units is None else units[:, None] * units
+    matrices = stack_contiguous(scatter * products)
+    absent = sizes <= ABSENT
+    if absent.any():
+        sizes = np.where(absent, ABSENT, sizes)
+        matrices[absent] = ABSENT * np.eye(scatter.shape[-1])
+    sizes = stack_contiguous(sizes)
+
+    turned = []
+    for read, rows in _groups(ORIENTATIONS, codes):
+        start = None if previous is None else previous.precisions[rows] / products
+        W, n = _take(matrices, rows), _take(sizes, rows)
+        axes, matrices[rows] = read(W, n, codes[rows], start)
+        if axes is not None:
+            turned.append((rows, stack_contiguous(axes)))
+    for apply_rule, rows in _groups(RULES, codes):
+        start = None if previous is None else previous.volumes[rows]
+        matrices[rows] = apply_rule(_take(matrices, rows), _take(sizes, rows), start)
+    for rows, axes in turned:
+        long = axes * np.einsum("bkdd->bkd", _take(matrices, rows))[..., None, :]
+        matrices[rows] = np.einsum("bkil,bkjl->bkij", long, axes, order="F")
+    matrices /= products
+    return matrices
+
+
+def _groups(
+    table: Mapping[Callable[..., object], Function], codes: Codes
+) -> Iterator[tuple[Function, Rows]]:
+    """Each function of a table that is needed, with the mixtures whose structures need it."""
+    counts = np.bincount(codes, minlength=len(NAMES))
+    for kind, function in table.items():
+        size = counts @ HAS[kind]
+        if size:
+            yield function, slice(None) if size == len(codes) else np.flatnonzero(HAS[kind][codes])
+
+
+def _take(stack: Array, rows: Rows) -> Array:
+    """Some mixtures; they are contiguous, as those of the stack are."""
+    return stack if isinstance(rows, slice) else stack.T.take(rows, axis=-1).T
+
+
+def _spheres(W: Array, n: Array, codes: Codes, start: Array | None) -> tuple[None, Array]:
+    d = W.shape[-1]
+    return None, (np.einsum("bkdd->bk", W) / d)[..., None, None] * np.eye(d)
+
+
+def _column_axes(W: Array, n: Array, codes: Codes, start: Array | None) -> tuple[None, Array]:
+    return None, W * np.eye(W.shape[-1])
+
+
+def _own_axes(W: Array, n: Array, codes: Codes, start: Array | None) -> tuple[Array, Array]:
+    eye, present = np.eye(W.shape[-1]), n > ABSENT
+    if present.all():
+        values, axes = eigh(W)
+    else:
+        values, axes = np.full(W.shape[:-1], ABSENT), np.tile(eye, (*n.shape, 1, 1))
+        values[present], axes[present] = eigh(W[present])
+    return axes, np.maximum(values, 0.0)[..., None] * eye  # rounding may make values negative
+
+
+def _common_axes(W: Array, n: Array, codes: Codes, start: Array | None) -> tuple[Array, Array]:
+    W, n = matrices_contiguous(W), matrices_contiguous(n)
+    if start is None:
+        axes = np.empty(W[:, 0].shape)
+        for code in np.unique(codes):
+            rows = codes == code
+            axes[rows] = _best_axes(W[rows], n[rows], int(code))
+    else:
+        axes = rotate(W, n, HAS[structures.EV][codes], eigh(start)[1])[0]
+    return axes[:, None], turn(W, axes) * np.eye(W.shape[-1])
+
+
+def _best_axes(W: Array, n: Array, code: int) -> Array:
+    """Common axes (b, d, d) under one structure, from the best of several starts.
+
+    The estimates of the nested structures are the starts, so that none of these is ever better.
+    """
+    has_equal_volume = np.full(len(W), HAS[structures.EV][code])
+    found = []
+    for name in TABLE[NAMES[code]].nested:
+        nested = update(W, n, np.full(len(W), NAMES.index(name)))
+        start = eigh(Previous.of(nested, n > ABSENT).precisions)[1]
+        found.append(rotate_to_convergence(W, n, has_equal_volume, start))
+    best = np.argmax([np.nan_to_num(loglik, nan=-np.inf) for _, loglik in found], axis=0)
+    return np.stack([axes for axes, _ in found])[best, np.arange(len(W))]
+
+
+def _equal_volume_equal_shape(W: Array, n: Array, start: Array | None) -> Array:
+    result: Array = W.sum(axis=1, keepdims=True) / n.sum(axis=1)[:, None, None, None]
+    return result
+
+
+def _equal_volume_own_shape(W: Array, n: Array, start: Array | None) -> Array:
+    volumes = np.exp(log_determinant(W) / W.shape[-1])
+    volumes *= n.sum(axis=1, keepdims=True) / volumes.sum(axis=1, keepdims=True)
+    result: Array = W / volumes[..., None, None]
+    return result
+
+
+def _own_volume_own_shape(W: Array, n: Array, start: Array | None) -> Array:
+    result: Array = W / n[..., None, None]
+    return result
+
+
+# Of `structures.any_axes` nothing is to be done: the matrices are read as they are.
+ORIENTATIONS: Mapping[Callable[..., object], ReadAxes] = {
+    structures.spheres: _spheres,
+    structures.column_axes: _column_axes,
+    structures.own_axes: _own_axes,
+    structures.common_axes: _common_axes,
+}
+RULES: Mapping[Callable[..., object], ApplyRule] = {
+    structures.EE: _equal_volume_equal_shape,
+    structures.VE: own_volume_equal_shape,
+    structures.EV: _equal_volume_own_shape,
+    structures.VV: _own_volume_own_shape,
+}
+# Which codes stand for structures of this orientation or rule.
+HAS = {kind: np.array([kind in row for row in TABLE.values()]) for kind in (*ORIENTATIONS, *RULES)}

@@ -1,0 +1,83 @@
+"""Axes that the components of a mixture share, of many mixtures [BM14]_.
+
+Shapes: ``W`` (b, k, d, d), with each matrix contiguous, ``n`` (b, k), ``axes`` (b, d, d).  The mask
+``has_equal_volume`` (b,) says by which of two rules a mixture has precisions along its axes: its
+components have own shapes, and equal or own volumes.
+
+References
+----------
+.. [BM14] Browne, McNicholas: Estimating common principal components in high dimensions.
+   Advances in Data Analysis and Classification 8, 2014.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+MAX_SWEEPS = 1000
+CONVERGED = 1e-5  # largest angle in the last sweep; the cost is flat to the square of it
+ROUNDING = 1e-12  # of the cost
+
+
+def rotate_to_convergence(
+    W: Array, n: Array, has_equal_volume: Mask, axes: Array
+) -> tuple[Array, Array]:
+    """The best common axes near some, and the log-likelihoods (b,) there, up to a constant."""
+    axes, going = axes.copy(), np.arange(len(axes))
+    for _ in range(MAX_SWEEPS):
+        axes[going], angles = rotate(W[going], n[going], has_equal_volume[going], axes[going])
+        going = going[np.abs(angles).max(axis=(1, 2)) > CONVERGED]
+        if not len(going):
+            break
+    p = _precisions(_diagonal(turn(W, axes)), n, has_equal_volume)
+    return axes, (n * np.log(p).sum(axis=-1)).sum(axis=-1)
+
+
+def rotate(W: Array, n: Array, has_equal_volume: Mask, axes: Array) -> tuple[Array, Array]:
+    """Better axes, and the angle (b, d, d) by which each pair of them was to turn.
+
+    Each angle is the best if only that plane turned.  With the precisions ``p_kj`` fixed the cost
+    ``sum_kj p_kj d_j' W_k d_j`` is in a plane ``x cos 2t + y sin 2t`` plus a constant.
+    """
+    R = turn(W, axes)
+    p = _precisions(_diagonal(R), n, has_equal_volume)
+    sums = p.mT @ _diagonal(R)
+    own = _diagonal(sums)
+    x = 0.5 * (own[:, None] + own[..., None] - sums - sums.mT)
+    y = (p[..., None] * R).sum(axis=1)
+    # x is not positive, since large precisions go with small sums of squares
+    angles = 0.5 * np.arctan2(y.mT - y, np.maximum(0.0 - x, 0.0))
+    return axes @ _rotation(R, p, angles), angles
+
+
+def _rotation(R: Array, p: Array, angles: Array) -> Array:
+    """Rotations (b, d, d) in all planes at once, by less where the cost would rise."""
+    eye = np.eye(R.shape[-1])
+    rotations = 2.0 * np.linalg.inv(eye + np.tan(0.5 * angles)) - eye  # Cayley's transform
+    before, after = ((p * _diagonal(S)).sum(axis=(1, 2)) for S in (R, turn(R, rotations)))
+    worse = after > (1.0 + ROUNDING) * before
+    if worse.any():
+        rotations[worse] = _rotation(R[worse], p[worse], 0.25 * angles[worse])
+    return rotations
+
+
+def _precisions(values: Array, n: Array, has_equal_volume: Mask) -> Array:
+    """Precisions (b, k, d) along axes, out of the sums of squares along these."""
+    volumes = np.exp(np.log(values).mean(axis=-1))
+    equal = volumes * (n.sum(axis=-1) / volumes.sum(axis=-1))[:, None]
+    result: Array = np.where(has_equal_volume[:, None], equal, n)[..., None] / values
+    return result
+
+
+def turn(W: Array, axes: Array) -> Array:
+    """``D' W_k D``."""
+    b, k, d, _ = W.shape
+    once = (W.reshape(b, k * d, d) @ axes).reshape(b, k, d, d)
+    result: Array = (once.mT.reshape(b, k * d, d) @ axes).reshape(b, k, d, d)
+    return result
+
+
+def _diagonal(matrices: Array) -> Array:
+    return np.einsum("...dd->...d", matrices)

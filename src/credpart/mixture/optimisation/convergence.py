@@ -1,0 +1,47 @@
+"""When an iteration has converged: the one rule of all iterations."""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from credpart._arrays import Array
+
+MCLUST_TOLERANCE = 1e-5  # where mclust stops
+DEFAULT_TOLERANCE = 1e-9
+MAX_ITERATIONS = 2000
+
+
+class Status(IntEnum):
+    """How the fit of one mixture ended."""
+
+    OK = 0
+    REGULARISED = 1
+    DEGENERATE = 2
+    NOT_CONVERGED = 3
+
+    @property
+    def label(self) -> str:
+        """The status in plain words."""
+        return self.name.lower().replace("_", " ")
+
+
+class Limits(NamedTuple):
+    """When to stop: at a relative gain below ``tol``, or after ``max_iter`` iterations."""
+
+    tol: float = DEFAULT_TOLERANCE
+    max_iter: int = MAX_ITERATIONS
+
+
+def relative_gain(new: Array, old: Array) -> Array:
+    """What an iteration gains, ``(new - old) / (1 + |new|)``: converged if it is below ``tol``.
+
+    mclust has the same rule.
+    """
+    with np.errstate(invalid="ignore"):  # neither may be finite
+        return np.asarray((new - old) / (1.0 + np.abs(new)))
+
+
+def resolution(loglik: Array, tol: float) -> Array:
+    """Differences of log-likelihoods below this are left open by the rule above."""
+    return np.asarray(10.0 * tol * (1.0 + np.abs(loglik)))

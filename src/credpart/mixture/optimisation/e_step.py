@@ -1,0 +1,101 @@
+"""The E-step: log-likelihoods and expected statistics, block by block.
+
+Blocks of mixtures and rows are sized so that their joint densities stay in the cache.  Their sizes
+depend on the problem alone, so that the same sums are made in the same order everywhere.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credpart._arrays import Array, IntArray
+from credpart.mixture.families.base import P
+from credpart.mixture.optimisation.mixtures import Data, Problem, take_params
+
+BLOCK = 1 << 16  # values of the joint density in a block
+ROWS = 256  # rows of a block, at the least
+
+
+def normalise(joint: Array) -> Array:
+    """Turn log joint densities (b, k, n) into posteriors, in place; return ``log p(x)`` (b, n)."""
+    largest = joint.max(axis=1, keepdims=True)
+    joint -= largest
+    np.exp(joint, out=joint)
+    total = joint.sum(axis=1, keepdims=True)
+    joint /= total
+    return np.asarray((np.log(total) + largest)[:, 0])
+
+
+def row_blocks(n: int, width: int) -> list[slice]:
+    """Slices of n rows with ``width`` values each."""
+    size = max(ROWS, BLOCK // width)
+    return [slice(start, start + size) for start in range(0, n, size)]
+
+
+def blocks(b: int, k: int, n: int) -> Iterator[tuple[slice, slice]]:
+    """Slices of mixtures and of rows.
+
+    A block has few mixtures with many rows rather than the reverse: then arrays without the axis k
+    are small as well.
+    """
+    for rows in row_blocks(n, b * k):
+        size = max(1, BLOCK // (k * (min(rows.stop, n) - rows.start)))
+        for start in range(0, b, size):
+            yield slice(start, start + size), rows
+
+
+def e_step(
+    problem: Problem[P], params: P, sample: IntArray, *, in_single: bool = False
+) -> tuple[Array, Array]:
+    """Log-likelihoods (b,) and expected statistics (b, k, s) at ``params``.
+
+    ``sample`` (b,) says which sample of the data each mixture is fitted to.  In single precision,
+    exponentials take half the time; log-likelihoods are then exact to 1e-8 of themselves, and
+    posteriors to 1e-6.
+    """
+    family, data = problem.family, problem.data
+    b, k = params[0].shape
+    precision = np.float32 if in_single else np.float64
+    # Absent components come last; a block is as wide as the widest of its mixtures.
+    widths = k - (params[0] > 0.0)[:, ::-1].argmax(axis=1)
+    loglik, statistics = np.zeros(b), np.zeros((b, k, 0))
+    for some, rows in blocks(b, k, data.features.shape[-2]):
+        features, weights = _part(data, sample[some], rows)
+        width = int(widths[some].max())
+        those = take_params(params, (some, slice(width)))
+        joint = family.log_joint(features, those)
+        largest = joint.max(axis=1, keepdims=True)
+        joint -= largest
+        ratios: NDArray[Any] = joint.astype(precision, copy=False)
+        np.exp(ratios, out=ratios)
+        total = ratios.sum(axis=1, keepdims=True)
+        log_density = np.log(total).astype(float, copy=False) + largest
+        loglik[some] += np.vecdot(log_density[:, 0], weights)
+        ratios *= weights[:, None].astype(precision, copy=False) / total
+        found = family.statistics(features, ratios.astype(float, copy=False), those)
+        if not statistics.size:
+            statistics = np.zeros((b, k, found.shape[-1]))
+        statistics[some, :width] += found
+    return loglik, statistics
+
+
+def _part(data: Data, sample: IntArray, rows: slice) -> tuple[Array, Array]:
+    """Features and weights of some rows, for mixtures of these samples."""
+    features, weights = data
+    some = features[rows] if features.ndim == 2 else features[sample, rows]
+    return some, weights[:, rows] if len(weights) == 1 else weights[sample, rows]
+
+
+def log_certainty(problem: Problem[P], params: P, sample: IntArray) -> Array:
+    """Weighted sum over objects of the log of the largest posterior, shape (b,)."""
+    b, k = params[0].shape
+    total = np.zeros(b)
+    for some, rows in blocks(b, k, problem.data.features.shape[-2]):
+        features, weights = _part(problem.data, sample[some], rows)
+        joint = problem.family.log_joint(features, take_params(params, some))
+        normalise(joint)
+        largest = np.log(np.maximum(joint.max(axis=1), np.finfo(float).tiny))
+        total[some] += np.vecdot(largest, weights)
+    return total

@@ -1,0 +1,253 @@
+"""The best mixture of every model and number of clusters.
+
+Every cell, a model with a number of clusters, starts from several partitions of the objects.  After
+short runs the best of each cell is run to its end, and models exchange what they find: each also
+starts from the answers of the models that are nested in it and of those that it is nested in.  So
+in the end no nested model has a higher likelihood, unless every way up from it ends in a mixture
+that is refused.
+
+Families come one after the other, from the smaller to the larger: a larger one also starts from
+the clusters that those nested in it have found, and from their very answers.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from credpart._arrays import Array, IntArray
+from credpart._checks import Table
+from credpart._threads import one_blas_thread
+from credpart.mixture.families.base import Parameters
+from credpart.mixture.models import Model
+from credpart.mixture.optimisation.convergence import MCLUST_TOLERANCE, Limits
+from credpart.mixture.optimisation.e_step import e_step, normalise
+from credpart.mixture.optimisation.em import first_iteration
+from credpart.mixture.optimisation.maximise import maximise
+from credpart.mixture.optimisation.mixtures import Data, Mixtures, Problem, take_params
+from credpart.mixture.search.multistart import EarlyStopping, Policy, best_first
+
+Cell = tuple[int, str]  # number of clusters, model
+Partitions = Mapping[int, IntArray]  # labels by number of clusters
+Batch = Mixtures[Parameters]
+
+SHORT = 40  # iterations after which only the best start of a cell goes on
+GROUP = 1 << 22  # joint densities of the candidates that are run side by side
+
+
+class ModelSet(NamedTuple):
+    """Models of one family, and the family on the data."""
+
+    problem: Problem[Parameters]
+    models: Mapping[str, Model]
+
+
+class Answer(NamedTuple):
+    """The best mixture of a cell."""
+
+    problem: Problem[Parameters]
+    mixture: Batch  # one mixture, without absent components
+    flaw: str  # why it is refused; empty if it is not
+
+
+def model_sets(models: Mapping[str, Model], table: Table, weights: Array) -> list[ModelSet]:
+    """The families of the models, on the data."""
+    sets = []
+    for name in dict.fromkeys(row.family for row in models.values()):
+        rows = {model: row for model, row in models.items() if row.family == name}
+        structures = [row.structure for row in rows.values() if row.structure is not None]
+        family = next(iter(rows.values())).make(table, weights, structures)
+        data = Data(family.features(table.values), weights[None])
+        sets.append(ModelSet(Problem(family, data), rows))
+    return sets
+
+
+def grid_search(
+    sets: Sequence[ModelSet],
+    starts: Sequence[Partitions],
+    limits: Limits,
+    n_jobs: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> dict[Cell, Answer]:
+    """The best mixture of every model and number of clusters that the starts have.
+
+    Numbers of clusters are searched in groups of a size that depends on the problem only.
+    """
+    width = len(starts) * sum(len(one.models) for one in sets) * len(sets[0].problem.data.features)
+    groups = grouped(sorted(starts[0]), width)
+    jobs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    found: dict[Cell, Answer] = {}
+    with one_blas_thread():
+        for done, answers in enumerate(
+            jobs(delayed(_search_group)(sets, starts, numbers, limits) for numbers in groups)
+        ):
+            found |= answers
+            if progress is not None:
+                progress((done + 1) / len(groups))
+    return found
+
+
+def grouped(numbers: Sequence[int], width: int) -> list[list[int]]:
+    """Numbers of clusters whose candidates, padded to the largest, make up at most a group."""
+    groups: list[list[int]] = []
+    for c in numbers:
+        if groups and (len(groups[-1]) + 1) * c * width <= GROUP:
+            groups[-1].append(c)
+        else:
+            groups.append([c])
+    return groups
+
+
+def _search_group(
+    sets: Sequence[ModelSet], starts: Sequence[Partitions], numbers: Sequence[int], limits: Limits
+) -> dict[Cell, Answer]:
+    """All cells of some numbers of clusters, one family after the other."""
+    found: dict[Cell, Answer] = {}
+    for models in sets:
+        found |= FamilySearch(models, numbers, limits).run(starts, found)
+    return found
+
+
+class FamilySearch:
+    """The search among the models of one family, for some numbers of clusters."""
+
+    def __init__(self, models: ModelSet, numbers: Sequence[int], limits: Limits) -> None:
+        self.problem, self.models = models
+        self.limits, self.k = limits, max(numbers)
+        self.cells = list(product(numbers, self.models))  # the slots of candidates
+        self.codes = np.array([self.models[model].code for _, model in self.cells])
+
+    def run(
+        self, starts: Sequence[Partitions], smaller: Mapping[Cell, Answer]
+    ) -> dict[Cell, Answer]:
+        """The best mixture of each cell, given the answers of smaller families."""
+        tol, max_iter = self.limits
+        loose = Limits(max(tol, MCLUST_TOLERANCE), max_iter)
+        candidates = self.begin([*self._partitions(starts), *self._nested_clusters(smaller)])
+        embedded = list(self._embedded(smaller))
+        offers = NestedStarts(self, loose, self.begin(embedded) if embedded else None)
+        policy = Policy(self.value, lambda mixtures: np.zeros(len(mixtures)), offers)
+        short = Limits(loose.tol, min(SHORT, max_iter))
+        early_stopping = EarlyStopping(policy, len(self.cells))
+        candidates = maximise(self.problem, candidates, short, early_stopping)
+        found = best_first(self.problem, candidates, policy, loose)
+        if tol < loose.tol:
+            # The others are there in case an answer becomes an artefact when it converges.
+            candidates = Mixtures.concatenate([found.answers, found.ended])
+            policy = policy._replace(offers=NestedStarts(self, self.limits))
+            found = best_first(self.problem, candidates, policy, self.limits)
+        return {cell: self._answer(found.answers, i) for i, cell in enumerate(self.cells)}
+
+    def run_alone(self, cell: Cell, statistics: Array) -> Answer:
+        """Where the mixture of a cell ends that starts from statistics (1, c, s)."""
+        started = self.begin([(cell, statistics)])
+        return self._answer(maximise(self.problem, started, self.limits), 0)
+
+    def value(self, mixtures: Batch) -> Array:
+        """The log-likelihoods of mixtures that may be answers."""
+        is_spurious = self.problem.family.is_spurious(mixtures.params, self.problem.n_objects)
+        is_sound = ~mixtures.is_degenerate & ~is_spurious.any(axis=1)
+        return np.where(is_sound, mixtures.loglik, -np.inf)
+
+    def begin(self, starts: Sequence[tuple[Cell, Array]]) -> Batch:
+        """Mixtures after one iteration from statistics (1, c, s), each for a cell."""
+        slots = np.array([self.cells.index(cell) for cell, _ in starts])
+        statistics = np.zeros((len(starts), self.k, starts[0][1].shape[-1]))
+        for row, (_, found) in zip(statistics, starts, strict=True):
+            row[: found.shape[1]] = found[0]
+        order = np.argsort(slots, kind="stable")  # so that those of one width stand together
+        slots, sample = slots[order], np.zeros(len(slots), dtype=np.intp)
+        return first_iteration(self.problem, statistics[order], self.codes[slots], sample, slots)
+
+    def _partitions(self, starts: Sequence[Partitions]) -> Iterator[tuple[Cell, Array]]:
+        """What partitions of the objects are to every model."""
+        family, (features, weights) = self.problem.family, self.problem.data
+        for c, labels in distinct_partitions(starts):
+            if (c, next(iter(self.models))) in self.cells:
+                resp = np.where(labels == np.arange(c)[:, None], weights[0], 0.0)
+                statistics = family.statistics(features, resp[None])
+                yield from (((c, model), statistics) for model in self.models)
+
+    def _nested_clusters(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Array]]:
+        """What the clusters of nested models of smaller families are to a model."""
+        for cell, answer in self._nested_answers(smaller):
+            family, (features, weights) = answer.problem.family, answer.problem.data
+            resp = family.log_joint(features, answer.mixture.params)
+            normalise(resp)
+            resp *= weights
+            yield cell, self.problem.family.statistics(self.problem.data.features, resp)
+
+    def _embedded(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Array]]:
+        """The answers of nested models of smaller families, as mixtures of this family."""
+        for cell, answer in self._nested_answers(smaller):
+            params = self.problem.family.embed(answer.mixture.params)
+            yield cell, e_step(self.problem, params, answer.mixture.sample)[1]
+
+    def _nested_answers(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Answer]]:
+        for (c, nested), answer in smaller.items():
+            for model, row in self.models.items():
+                if nested in row.nested and not answer.flaw:
+                    yield (c, model), answer
+
+    def _answer(self, answers: Batch, slot: int) -> Answer:
+        """The answer of a cell, without absent components, and what is wrong with it."""
+        one, k = answers.take(np.array([slot])), self.cells[slot][0]
+        params = take_params(one.params, (slice(None), slice(k)))
+        one = replace(one, params=params, statistics=one.statistics[:, :k])
+        return Answer(self.problem, one, find_flaw(self.problem, one))
+
+
+class NestedStarts:
+    """More starts for a search: where related models, nested in one or containing it, have ended.
+
+    One iteration tells whether such a start is ahead.  Families whose EM is slow have likelihoods
+    with saddles, where it takes more.
+    """
+
+    def __init__(self, search: FamilySearch, limits: Limits, first: Batch | None = None) -> None:
+        self.search, self.first = search, first
+        trial = SHORT if search.problem.family.has_slow_em else 1
+        self.limits = Limits(limits.tol, min(trial, limits.max_iter))
+        rows = [(c, search.models[model].nested, model) for c, model in search.cells]
+        self.is_related = np.array(
+            [
+                [c == h and (one in below or other in nested) for h, below, other in rows]
+                for c, nested, one in rows
+            ]
+        )
+
+    def __call__(self, answers: Batch, new: IntArray) -> Batch | None:
+        """Candidates for cells that are related to those with new answers."""
+        target, column = np.nonzero(self.is_related[:, new])
+        parts = [] if self.first is None else [self.first]
+        self.first = None
+        if len(target):
+            codes, zeros = self.search.codes[target], np.zeros(len(target), dtype=np.intp)
+            start = answers.take(new[column]).under_way()
+            start = replace(start, structure=codes, slot=target, n_iter=zeros)
+            parts.append(maximise(self.search.problem, start, self.limits))
+        return Mixtures.concatenate(parts) if parts else None
+
+
+def find_flaw(problem: Problem[Parameters], one: Batch) -> str:
+    """Why a mixture is no answer; empty if it is one."""
+    if one.is_degenerate[0]:
+        return "a component became singular"
+    family, n = problem.family, problem.n_objects
+    spurious = np.flatnonzero(family.is_spurious(one.params, n)[0])
+    return family.describe_spurious(one.params, int(spurious[0]), n) if len(spurious) else ""
+
+
+def distinct_partitions(starts: Sequence[Partitions]) -> Iterator[tuple[int, IntArray]]:
+    """Number of clusters and labels of each partition; one that comes again is left out."""
+    seen = set()
+    for start in starts:
+        for c, labels in start.items():
+            _, first, names = np.unique(labels, return_index=True, return_inverse=True)
+            key = c, np.argsort(np.argsort(first))[names].tobytes()
+            if key not in seen:
+                seen.add(key)
+                yield c, labels
