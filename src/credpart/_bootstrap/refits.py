@@ -135,7 +135,7 @@ class FamilyRefit:
         first = Limits(max(limits.tol, LOOSE), limits.max_iter)
         candidates = maximise(self.problem, start, first)
         policy = Policy(self.value, self.margin)
-        answers, values, _ = best_first(self.problem, candidates, policy, limits)
+        answers, values = best_first(self.problem, candidates.under_way(), policy, limits)
         return FamilyAnswers(answers, values, self.value(candidates).reshape(b, m))
 
     def criterion(self, mixtures: Batch) -> Array:

@@ -1,10 +1,9 @@
 """The best mixture of every model and number of clusters.
 
-Every cell, a model with a number of clusters, starts from several partitions of the objects.  After
-short runs the best of each cell is run to its end, and models exchange what they find: each also
-starts from the answers of the models that are nested in it and of those that it is nested in.  So
-in the end no nested model has a higher likelihood, unless every way up from it ends in a mixture
-that is refused.
+Every cell, a model with a number of clusters, starts from several partitions of the objects.  Then
+models exchange what they have found: each also starts from the answers of the models that are nested
+in it and of those that it is nested in.  So in the end no nested model has a higher likelihood,
+unless every mixture that starts from its answer ends in one that is refused.
 
 Families come one after the other, from the smaller to the larger: a larger one also starts from
 the clusters that those nested in it have found, and from their very answers.
@@ -23,7 +22,7 @@ from credpart._checks import Table
 from credpart._threads import one_blas_thread
 from credpart.mixture.families.base import Parameters
 from credpart.mixture.models import Model
-from credpart.mixture.optimisation.convergence import MCLUST_TOLERANCE, Limits
+from credpart.mixture.optimisation.convergence import Limits
 from credpart.mixture.optimisation.e_step import e_step, normalise
 from credpart.mixture.optimisation.em import first_iteration
 from credpart.mixture.optimisation.maximise import maximise
@@ -34,7 +33,7 @@ Cell = tuple[int, str]  # number of clusters, model
 Partitions = Mapping[int, IntArray]  # labels by number of clusters
 Batch = Mixtures[Parameters]
 
-SHORT = 40  # iterations after which only the best start of a cell goes on
+TRIAL = 40  # iterations that tell, in families whose EM is slow, whether a start is ahead
 GROUP = 1 << 22  # joint densities of the candidates that are run side by side
 
 
@@ -124,22 +123,14 @@ class FamilySearch:
         self, starts: Sequence[Partitions], smaller: Mapping[Cell, Answer]
     ) -> dict[Cell, Answer]:
         """The best mixture of each cell, given the answers of smaller families."""
-        tol, max_iter = self.limits
-        loose = Limits(max(tol, MCLUST_TOLERANCE), max_iter)
         candidates = self.begin([*self._partitions(starts), *self._nested_clusters(smaller)])
         embedded = list(self._embedded(smaller))
-        offers = NestedStarts(self, loose, self.begin(embedded) if embedded else None)
-        policy = Policy(self.value, lambda mixtures: np.zeros(len(mixtures)), offers)
-        short = Limits(loose.tol, min(SHORT, max_iter))
+        offers = NestedStarts(self, self.begin(embedded) if embedded else None)
+        policy = Policy(self.value, offers=offers)
         early_stopping = EarlyStopping(policy, len(self.cells))
-        candidates = maximise(self.problem, candidates, short, early_stopping)
-        found = best_first(self.problem, candidates, policy, loose)
-        if tol < loose.tol:
-            # The others are there in case an answer becomes an artefact when it converges.
-            candidates = Mixtures.concatenate([found.answers, found.ended])
-            policy = policy._replace(offers=NestedStarts(self, self.limits))
-            found = best_first(self.problem, candidates, policy, self.limits)
-        return {cell: self._answer(found.answers, i) for i, cell in enumerate(self.cells)}
+        candidates = maximise(self.problem, candidates, self.limits, early_stopping)
+        answers, _ = best_first(self.problem, candidates, policy, self.limits)
+        return {cell: self._answer(answers, i) for i, cell in enumerate(self.cells)}
 
     def run_alone(self, cell: Cell, statistics: Array) -> Answer:
         """Where the mixture of a cell ends that starts from statistics (1, c, s)."""
@@ -207,10 +198,10 @@ class NestedStarts:
     with saddles, where it takes more.
     """
 
-    def __init__(self, search: FamilySearch, limits: Limits, first: Batch | None = None) -> None:
+    def __init__(self, search: FamilySearch, first: Batch | None = None) -> None:
         self.search, self.first = search, first
-        trial = SHORT if search.problem.family.has_slow_em else 1
-        self.limits = Limits(limits.tol, min(trial, limits.max_iter))
+        trial = TRIAL if search.problem.family.has_slow_em else 1
+        self.limits = Limits(search.limits.tol, min(trial, search.limits.max_iter))
         rows = [(c, search.models[model].nested, model) for c, model in search.cells]
         self.is_related = np.array(
             [

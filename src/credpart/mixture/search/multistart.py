@@ -1,8 +1,8 @@
 """The scheduler: run many mixtures, give up those without hope, and keep the best of each slot.
 
 A slot is what mixtures compete for: a model and a number of clusters in a selection, a replicate
-of the bootstrap.  Candidates are mixtures that have been run for some iterations.  The most
-promising ones are run to their ends first; another one only if it could still win its slot.
+of the bootstrap.  Candidates that have not converged are run to their ends, the most promising of
+each slot first, and another one only if it could still win its slot.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,11 @@ import numpy as np
 
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart.mixture.families.base import P
-from credpart.mixture.optimisation.convergence import Limits, resolution
+from credpart.mixture.optimisation.convergence import Limits, Status, resolution
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.optimisation.mixtures import Mixtures, Problem
 
-PATIENCE = 60.0  # iterations
+PATIENCE = 240.0  # iterations
 
 
 class Policy(NamedTuple, Generic[P]):
@@ -25,7 +25,7 @@ class Policy(NamedTuple, Generic[P]):
     # What is maximised in a slot: -inf for a mixture that is no answer.
     value: Callable[[Mixtures[P]], Array]
     # What a candidate may still gain on the others of its slot.
-    margin: Callable[[Mixtures[P]], Array]
+    margin: Callable[[Mixtures[P]], Array] = lambda mixtures: np.zeros(len(mixtures))
     # More candidates, from the answers (one for each slot) and which of these are new.
     offers: Callable[[Mixtures[P], IntArray], Mixtures[P] | None] = lambda answers, new: None
 
@@ -35,41 +35,42 @@ class Found(NamedTuple, Generic[P]):
 
     answers: Mixtures[P]  # one for each slot
     values: Array  # of the answers; -inf where no mixture is sound
-    ended: Mixtures[P]  # all mixtures that were run to their ends
 
 
 def best_first(
     problem: Problem[P], candidates: Mixtures[P], policy: Policy[P], limits: Limits
 ) -> Found[P]:
     """Run candidates to their ends, the most promising first, until no other could win its slot."""
-    pool, values = candidates, policy.value(candidates)
-    answers = pool.take(best_of_slots(values, pool.slot, limits.tol))
+    is_open = candidates.status == Status.NOT_CONVERGED
+    pool = candidates.take(np.flatnonzero(is_open))
+    ended = candidates.take(np.flatnonzero(~is_open))
+    answers = candidates.take(best_of_slots(policy.value(candidates), candidates.slot, limits.tol))
     reached = np.full(len(answers), -np.inf)
-    ended: list[Mixtures[P]] = []
     while True:
-        slot, potential = pool.slot, values + policy.margin(pool)
-        leading = reached.copy()
-        np.maximum.at(leading, slot, values)
-        is_chosen = (potential > just_above(reached, limits.tol)[slot]) & (
-            potential >= leading[slot]
-        )
-        if not is_chosen.any():
-            return Found(answers, reached, Mixtures.concatenate(ended or [answers]))
-        runs = maximise(problem, pool.take(np.flatnonzero(is_chosen)).under_way(), limits)
-        ended.append(runs)
-        pool, values = pool.take(np.flatnonzero(~is_chosen)), values[~is_chosen]
-
-        ends = policy.value(runs)
-        best = best_of_slots(ends, runs.slot, limits.tol)
-        slot = runs.slot[best]
-        is_better = ends[best] > just_above(reached, limits.tol)[slot]
+        values = policy.value(ended)
+        best = best_of_slots(values, ended.slot, limits.tol)
+        slot = ended.slot[best]
+        is_better = values[best] > just_above(reached, limits.tol)[slot]
         is_new = is_better | np.isinf(reached[slot])  # for want of better, what is no answer
-        answers = answers.put(slot[is_new], runs.take(best[is_new]))
-        reached[slot[is_new]] = ends[best[is_new]]
-        more = policy.offers(answers, slot[is_better])
-        if more is not None:
-            pool = Mixtures.concatenate([pool, more])
-            values = np.concatenate([values, policy.value(more)])
+        answers = answers.put(slot[is_new], ended.take(best[is_new]))
+        reached[slot[is_new]] = values[best[is_new]]
+
+        offered = policy.offers(answers, slot[is_better])
+        pool = pool if offered is None else Mixtures.concatenate([pool, offered])
+        is_chosen = most_promising(pool, policy, just_above(reached, limits.tol))
+        if not is_chosen.any():
+            return Found(answers, reached)
+        chosen = pool.take(np.flatnonzero(is_chosen)).under_way()
+        pool, ended = pool.take(np.flatnonzero(~is_chosen)), maximise(problem, chosen, limits)
+
+
+def most_promising(pool: Mixtures[P], policy: Policy[P], goals: Array) -> BoolArray:
+    """Candidates that may exceed the goal of their slot, and that no other one exceeds by far."""
+    values = policy.value(pool)
+    potential = values + policy.margin(pool)
+    leading = goals.copy()
+    np.maximum.at(leading, pool.slot, values)
+    return np.asarray((potential > goals[pool.slot]) & (potential >= leading[pool.slot]))
 
 
 class EarlyStopping(Generic[P]):
@@ -91,7 +92,7 @@ class EarlyStopping(Generic[P]):
 
 def best_of_slots(values: Array, slot: IntArray, tol: float) -> IntArray:
     """The place of the best value of each slot that occurs; of equals, up to ``tol``, the first."""
-    largest = np.full(slot.max() + 1, -np.inf)
+    largest = np.full(slot.max(initial=-1) + 1, -np.inf)
     np.maximum.at(largest, slot, values)
     is_best = values + np.nan_to_num(resolution(largest, tol), posinf=0.0)[slot] >= largest[slot]
     places = np.flatnonzero(is_best)
