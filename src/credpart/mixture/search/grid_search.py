@@ -126,8 +126,8 @@ class FamilySearch:
         candidates = self.begin([*self._partitions(starts), *self._nested_clusters(smaller)])
         embedded = list(self._embedded(smaller))
         offers = NestedStarts(self, self.begin(embedded) if embedded else None)
-        policy = Policy(self.value, offers=offers)
-        early_stopping = EarlyStopping(policy, len(self.cells))
+        early_stopping = EarlyStopping(self.value, len(self.cells))
+        policy = Policy(self.value, offers=offers, early_stopping=early_stopping)
         candidates = maximise(self.problem, candidates, self.limits, early_stopping)
         answers, _ = best_first(self.problem, candidates, policy, self.limits)
         return {cell: self._answer(answers, i) for i, cell in enumerate(self.cells)}

@@ -28,6 +28,8 @@ class Policy(NamedTuple, Generic[P]):
     margin: Callable[[Mixtures[P]], Array] = lambda mixtures: np.zeros(len(mixtures))
     # More candidates, from the answers (one for each slot) and which of these are new.
     offers: Callable[[Mixtures[P], IntArray], Mixtures[P] | None] = lambda answers, new: None
+    # Which candidates to give up on the way.
+    early_stopping: "EarlyStopping[P] | None" = None
 
 
 class Found(NamedTuple, Generic[P]):
@@ -61,7 +63,8 @@ def best_first(
         if not is_chosen.any():
             return Found(answers, reached)
         chosen = pool.take(np.flatnonzero(is_chosen)).under_way()
-        pool, ended = pool.take(np.flatnonzero(~is_chosen)), maximise(problem, chosen, limits)
+        pool = pool.take(np.flatnonzero(~is_chosen))
+        ended = maximise(problem, chosen, limits, policy.early_stopping)
 
 
 def most_promising(pool: Mixtures[P], policy: Policy[P], goals: Array) -> BoolArray:
@@ -77,17 +80,20 @@ class EarlyStopping(Generic[P]):
     """Give up candidates that are too far behind the best of their slot.
 
     Too far is where it would take them more than `PATIENCE` iterations that gain as much as the
-    last one, if the best stood still.
+    last one, if the best stood still.  A candidate that is no answer after so many iterations is
+    given up too: while a component collapses, the likelihood may rise for thousands of iterations.
     """
 
-    def __init__(self, policy: Policy[P], n_slots: int) -> None:
-        self.policy, self.best = policy, np.full(n_slots, -np.inf)
+    def __init__(self, value: Callable[[Mixtures[P]], Array], n_slots: int) -> None:
+        self.value, self.best = value, np.full(n_slots, -np.inf)
 
     def __call__(self, trial: Mixtures[P], gain: Array) -> BoolArray:
         """Which candidates to give up after an iteration with these relative gains."""
-        np.maximum.at(self.best, trial.slot, self.policy.value(trial))
+        values = self.value(trial)
+        np.maximum.at(self.best, trial.slot, values)
         behind = self.best[trial.slot] - trial.loglik
-        return np.asarray(behind > PATIENCE * gain * (1.0 + np.abs(trial.loglik)))
+        is_behind = behind > PATIENCE * gain * (1.0 + np.abs(trial.loglik))
+        return np.asarray(is_behind | (np.isinf(values) & (trial.n_iter > PATIENCE)))
 
 
 def best_of_slots(values: Array, slot: IntArray, tol: float) -> IntArray:
