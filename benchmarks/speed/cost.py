@@ -9,7 +9,8 @@ import numpy as np
 
 from credpart.mixture.covariance.structures import NAMES
 from credpart.mixture.families.gaussian import Gaussian
-from credpart.mixture.optimisation.em import e_step
+from credpart.mixture.optimisation.e_step import e_step
+from credpart.mixture.optimisation.mixtures import Data, Problem
 
 BASE = {"n": 1000, "B": 32, "c": 4, "d": 4}
 SWEEPS = {
@@ -29,12 +30,13 @@ def iteration(n, B, c, d):
     resp = rng.dirichlet(np.ones(c), size=n).T[None]
     statistics = np.repeat(family.statistics(features, resp), B, axis=0)
     weights = rng.multinomial(n, np.full(n, 1 / n), size=B).astype(float)
-    variant = np.full(B, NAMES.index("VVV"))
+    structure = np.full(B, NAMES.index("VVV"))
+    problem = Problem(family, Data(features, weights))
     best = np.inf
     for _ in range(3):
         began = perf_counter()
-        params = family.m_step(statistics, variant, None)
-        e_step(family, features, weights, params)
+        params = family.m_step(statistics, structure, None)
+        e_step(problem, params, np.arange(B))
         best = min(best, perf_counter() - began)
     return best
 

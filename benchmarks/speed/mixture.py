@@ -20,8 +20,7 @@ import pandas as pd
 
 from credpart import bootstrap, fit_mixture, select_mixture
 from credpart.datasets import load_diabetes, load_gvhd, load_iris, make_mixture1
-from credpart.mixture.covariance.structures import NAMES
-from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MCLUST_TOLERANCE, e_step, em, take
+from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MCLUST_TOLERANCE
 
 DATA = {
     "iris": load_iris().X.to_numpy(),
@@ -81,26 +80,10 @@ def tolerance_of_mclust(X):
     return MCLUST_TOLERANCE * (1.0 + abs(best.loglik)) / (1.0 + abs(inside))
 
 
-def iterations(name, memory):
-    """Mean number of EM iterations of refits at the default tolerance."""
-    c, model, _ = REFITS[name]
-    X = DATA[name]
-    fit = fit_mixture(X, c, model)
-    rng = np.random.default_rng(0)
-    weights = rng.multinomial(len(X), np.full(len(X), 1 / len(X)), size=100).astype(float)
-    start = take(fit.internal, np.zeros(100, dtype=int))
-    features = fit.family.features(X)
-    statistics = e_step(fit.family, features, weights, start)[1]
-    variant = np.full(100, NAMES.index(model))
-    return em(
-        fit.family, features, weights, statistics, variant, start, memory=memory
-    ).n_iter.mean()
-
-
 def refits(peer):
     print("| refits of 1000 bootstrap samples | mclust, s | ours, s | ratio | wanted |", end="")
-    print(" tight, s | ratio | iterations plain | accelerated |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(" tight, s | ratio |")
+    print("|---|---|---|---|---|---|---|")
     for name, (c, model, factor) in REFITS.items():
         X = DATA[name]
         fit = fit_mixture(X, c, model)
@@ -112,8 +95,7 @@ def refits(peer):
         other, loose, tight = by_turns(peer, f"bootstrap {name} {c} {model}", tasks, turns)
         print(
             f"| {name}, {model}, c={c} | {other:.2f} | {loose:.3f} | {loose / other:.3f} "
-            f"| {1 / factor:.2f} | {tight:.3f} | {tight / other:.3f} "
-            f"| {iterations(name, 0):.1f} | {iterations(name, 6):.1f} |"
+            f"| {1 / factor:.2f} | {tight:.3f} | {tight / other:.3f} |"
         )
 
 

@@ -101,7 +101,7 @@ def _named(family: str, structure: str) -> str:
 def _rows(family: str, law: LatentLaw, smaller: Sequence[str]) -> dict[str, Model]:
     """The rows of a latent law, one for each structure; it contains the ``smaller`` families."""
     rows = {}
-    for structure in reversed(STRUCTURES):
+    for structure in reversed(list(STRUCTURES)):
         within = [_named(family, other) for other in STRUCTURES if other in below(structure)]
         others = [_named(other, structure) for other in smaller]
         shared = [name for name in within if name == _named(family, "EEE")]

@@ -6,15 +6,12 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from credpart._arrays import Array, IntArray
 from credpart._checks import Table, check_spread
 from credpart._columns import sortable
 from credpart._errors import DataWarning
 from credpart.mixture.models import Model
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 OUTLYING = 1e3  # interquartile ranges from the median
 # Part of a standardised column that the others leave unexplained: where it is smaller, densities
@@ -95,7 +92,7 @@ def _named(table: Table, columns: list[int]) -> str:
 
 
 def _remarks(
-    table: Table, present: Rows, constant: list[int], dependent: list[int], distinct: int
+    table: Table, present: IntArray, constant: list[int], dependent: list[int], distinct: int
 ) -> list[str]:
     """What a user should know of the data."""
     X, notes = table.values[present], []

@@ -1,9 +1,9 @@
 """Covariances of many mixtures at once, of different structures side by side.
 
-The estimates are those of `credpart.mixture.covariance.structures`, which says what they are.  What
-makes them fast is here.  Structures that have an orientation or a rule in common share one call of
-it.  Formulas run along the mixtures, which are contiguous in memory.  Iterative estimates go on from
-the covariances of the iteration before.
+The estimates are those of `credpart.mixture.covariance.structures`, which says what they are.  This
+module makes them fast.  Structures that have an orientation or a rule in common share one call of
+it.  Formulas run along the mixtures, which are contiguous in memory.  Iterative estimates start
+from the covariances of the iteration before.
 
 Shapes: ``scatter`` and ``W`` (b, k, d, d), ``sizes`` and ``n`` (b, k), ``codes`` (b,).
 """
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from credpart._arrays import Array, IntArray
 from credpart.mixture.covariance import structures
 from credpart.mixture.covariance.common_axes import rotate, rotate_to_convergence, turn
 from credpart.mixture.covariance.matrices import (
@@ -26,11 +26,9 @@ from credpart.mixture.covariance.matrices import (
 from credpart.mixture.covariance.structures import NAMES, TABLE
 from credpart.mixture.covariance.volumes import own_volume_equal_shape
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
-Rows = NDArray[np.intp] | slice
+Rows = IntArray | slice
 # (W, n, codes, previous precisions) -> axes (b, k or 1, d, d), or None, and matrices along them
-ReadAxes = Callable[[Array, Array, Codes, Array | None], tuple[Array | None, Array]]
+ReadAxes = Callable[[Array, Array, IntArray, Array | None], tuple[Array | None, Array]]
 ApplyRule = Callable[[Array, Array, Array | None], Array]  # (W, n, previous volumes) -> covariances
 Function = TypeVar("Function", ReadAxes, ApplyRule)
 
@@ -58,22 +56,21 @@ def unequal_weights(proportions: Array) -> Array:
 
     With equal weights the sum of different ellipsoids may be a sphere, which has any axes.
     """
-    result: Array = (proportions > 0.0) / np.arange(1.0, proportions.shape[1] + 1.0)
-    return result
+    return (proportions > 0.0) / np.arange(1.0, proportions.shape[1] + 1.0)
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # singular matrices become NaN
 def update(
     scatter: Array,
     sizes: Array,
-    codes: Codes,
+    codes: IntArray,
     previous: Previous | None = None,
     units: Array | None = None,
 ) -> Array:
     """Covariances (b, k, d, d) of each mixture under the structure that its code stands for.
 
-    Without ``previous`` they maximise the likelihood.  With it an iterative estimate takes one step,
-    after which the likelihood is at least that of the previous covariances: all that EM needs.
+    Without ``previous`` they maximise the likelihood.  With it, an iterative estimate takes one
+    step, after which the likelihood is at least that of the previous covariances.  EM needs no more.
     Components of size 0 have no influence on the others, and finite covariances.
 
     Data may be standardised.  Whether a matrix is a sphere, or two have the same axes, is then seen
@@ -105,7 +102,7 @@ def update(
 
 
 def _groups(
-    table: Mapping[Callable[..., object], Function], codes: Codes
+    table: Mapping[Callable[..., object], Function], codes: IntArray
 ) -> Iterator[tuple[Function, Rows]]:
     """Each function of a table that is needed, with the mixtures whose structures need it."""
     counts = np.bincount(codes, minlength=len(NAMES))
@@ -120,16 +117,16 @@ def _take(stack: Array, rows: Rows) -> Array:
     return stack if isinstance(rows, slice) else stack.T.take(rows, axis=-1).T
 
 
-def _spheres(W: Array, n: Array, codes: Codes, start: Array | None) -> tuple[None, Array]:
+def _spheres(W: Array, n: Array, codes: IntArray, start: Array | None) -> tuple[None, Array]:
     d = W.shape[-1]
     return None, (np.einsum("bkdd->bk", W) / d)[..., None, None] * np.eye(d)
 
 
-def _column_axes(W: Array, n: Array, codes: Codes, start: Array | None) -> tuple[None, Array]:
+def _column_axes(W: Array, n: Array, codes: IntArray, start: Array | None) -> tuple[None, Array]:
     return None, W * np.eye(W.shape[-1])
 
 
-def _own_axes(W: Array, n: Array, codes: Codes, start: Array | None) -> tuple[Array, Array]:
+def _own_axes(W: Array, n: Array, codes: IntArray, start: Array | None) -> tuple[Array, Array]:
     eye, present = np.eye(W.shape[-1]), n > ABSENT
     if present.all():
         values, axes = eigh(W)
@@ -139,7 +136,7 @@ def _own_axes(W: Array, n: Array, codes: Codes, start: Array | None) -> tuple[Ar
     return axes, np.maximum(values, 0.0)[..., None] * eye  # rounding may make values negative
 
 
-def _common_axes(W: Array, n: Array, codes: Codes, start: Array | None) -> tuple[Array, Array]:
+def _common_axes(W: Array, n: Array, codes: IntArray, start: Array | None) -> tuple[Array, Array]:
     W, n = matrices_contiguous(W), matrices_contiguous(n)
     if start is None:
         axes = np.empty(W[:, 0].shape)
@@ -160,27 +157,24 @@ def _best_axes(W: Array, n: Array, code: int) -> Array:
     found = []
     for name in TABLE[NAMES[code]].nested:
         nested = update(W, n, np.full(len(W), NAMES.index(name)))
-        start = eigh(Previous.of(nested, n > ABSENT).precisions)[1]
+        start = eigh(Previous.of(nested, 1.0 * (n > ABSENT)).precisions)[1]
         found.append(rotate_to_convergence(W, n, has_equal_volume, start))
     best = np.argmax([np.nan_to_num(loglik, nan=-np.inf) for _, loglik in found], axis=0)
     return np.stack([axes for axes, _ in found])[best, np.arange(len(W))]
 
 
 def _equal_volume_equal_shape(W: Array, n: Array, start: Array | None) -> Array:
-    result: Array = W.sum(axis=1, keepdims=True) / n.sum(axis=1)[:, None, None, None]
-    return result
+    return W.sum(axis=1, keepdims=True) / n.sum(axis=1)[:, None, None, None]
 
 
 def _equal_volume_own_shape(W: Array, n: Array, start: Array | None) -> Array:
     volumes = np.exp(log_determinant(W) / W.shape[-1])
     volumes *= n.sum(axis=1, keepdims=True) / volumes.sum(axis=1, keepdims=True)
-    result: Array = W / volumes[..., None, None]
-    return result
+    return W / volumes[..., None, None]
 
 
 def _own_volume_own_shape(W: Array, n: Array, start: Array | None) -> Array:
-    result: Array = W / n[..., None, None]
-    return result
+    return W / n[..., None, None]
 
 
 # Of `structures.any_axes` nothing is to be done: the matrices are read as they are.

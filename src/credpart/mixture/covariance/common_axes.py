@@ -11,10 +11,8 @@ References
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from credpart._arrays import Array, BoolArray
 
 MAX_SWEEPS = 1000
 CONVERGED = 1e-5  # largest angle in the last sweep; the cost is flat to the square of it
@@ -22,7 +20,7 @@ ROUNDING = 1e-12  # of the cost
 
 
 def rotate_to_convergence(
-    W: Array, n: Array, has_equal_volume: Mask, axes: Array
+    W: Array, n: Array, has_equal_volume: BoolArray, axes: Array
 ) -> tuple[Array, Array]:
     """The best common axes near some, and the log-likelihoods (b,) there, up to a constant."""
     axes, going = axes.copy(), np.arange(len(axes))
@@ -35,7 +33,7 @@ def rotate_to_convergence(
     return axes, (n * np.log(p).sum(axis=-1)).sum(axis=-1)
 
 
-def rotate(W: Array, n: Array, has_equal_volume: Mask, axes: Array) -> tuple[Array, Array]:
+def rotate(W: Array, n: Array, has_equal_volume: BoolArray, axes: Array) -> tuple[Array, Array]:
     """Better axes, and the angle (b, d, d) by which each pair of them was to turn.
 
     Each angle is the best if only that plane turned.  With the precisions ``p_kj`` fixed the cost
@@ -63,20 +61,18 @@ def _rotation(R: Array, p: Array, angles: Array) -> Array:
     return rotations
 
 
-def _precisions(values: Array, n: Array, has_equal_volume: Mask) -> Array:
+def _precisions(values: Array, n: Array, has_equal_volume: BoolArray) -> Array:
     """Precisions (b, k, d) along axes, out of the sums of squares along these."""
     volumes = np.exp(np.log(values).mean(axis=-1))
     equal = volumes * (n.sum(axis=-1) / volumes.sum(axis=-1))[:, None]
-    result: Array = np.where(has_equal_volume[:, None], equal, n)[..., None] / values
-    return result
+    return np.where(has_equal_volume[:, None], equal, n)[..., None] / values
 
 
 def turn(W: Array, axes: Array) -> Array:
     """``D' W_k D``."""
     b, k, d, _ = W.shape
     once = (W.reshape(b, k * d, d) @ axes).reshape(b, k, d, d)
-    result: Array = (once.mT.reshape(b, k * d, d) @ axes).reshape(b, k, d, d)
-    return result
+    return (once.mT.reshape(b, k * d, d) @ axes).reshape(b, k, d, d)
 
 
 def _diagonal(matrices: Array) -> Array:

@@ -10,10 +10,8 @@ warnings, once for all that they do.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
+from credpart._arrays import Array
 
 
 def stack_contiguous(array: Array) -> Array:
@@ -27,7 +25,7 @@ def matrices_contiguous(array: Array) -> Array:
 
 
 def factor(matrices: Array) -> tuple[Array, Array]:
-    """Inverse Cholesky factors and log determinants, by Gaussian elimination beside the identity."""
+    """Inverse Cholesky factors and log determinants, by elimination beside the identity."""
     d = matrices.shape[-1]
     both = np.zeros((*matrices.shape[:-1], 2 * d), order="F")
     leading = np.empty(matrices.shape[:-1], order="F")
@@ -63,7 +61,7 @@ def log_determinant(matrices: Array) -> Array:
 
 
 def eigh(matrices: Array) -> tuple[Array, Array]:
-    """Eigenvalues, ascending, and eigenvectors; the values of a matrix that is not finite are NaN."""
+    """Eigenvalues, ascending, and eigenvectors; values are NaN if a matrix is not finite."""
     if np.isfinite(matrices).all():
         return np.linalg.eigh(matrices)
     finite = np.asarray(np.isfinite(matrices).all(axis=(-2, -1), keepdims=True))

@@ -28,9 +28,9 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from credpart._arrays import Array
+
 Rule = Callable[[Array, Array], Array]  # (W, n) -> covariances
 Orientation = Callable[[Array, Array, Rule], tuple[Array, Array]]  # (W, n, rule) -> axes, W along
 
@@ -49,8 +49,7 @@ def estimate_one(name: str, scatter: Array, sizes: Array) -> Array:
     """
     orientation, rule = TABLE[name][:2]
     D, along = orientation(scatter, sizes, rule)
-    result: Array = D @ rule(along, sizes) @ D.mT
-    return result
+    return D @ rule(along, sizes) @ D.mT
 
 
 # Orientations
@@ -82,8 +81,8 @@ def own_axes(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
 def common_axes(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
     """The axes D that serve all components best: ``diag(D' W_k D)``.
 
-    Given precisions ``p_k`` along the axes, the cost ``sum_k tr(diag(p_k) D' W_k D)`` is minimised in
-    the plane of each pair of axes in turn [FG86]_.  In the plane of axes i and j it is, up to a
+    Given precisions ``p_k`` along the axes, the cost ``sum_k tr(diag(p_k) D' W_k D)`` is minimised
+    in the plane of each pair of axes in turn [FG86]_.  In the plane of axes i and j it is, up to a
     constant, ``d_i' (sum_k (p_ki - p_kj) W_k) d_i``: least where ``d_i`` is the first eigenvector.
     """
     eye = np.eye(W.shape[1])

@@ -4,11 +4,9 @@ Shapes: ``W`` (b, k, d, d), ``n`` and ``volumes`` (b, k), with the stack contigu
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from credpart._arrays import Array
 from credpart.mixture.covariance.matrices import inverse
-
-Array = NDArray[np.float64]
 
 MAX_STEPS = 200
 CONVERGED = 1e-9  # largest change of a volume's logarithm in the last step
@@ -28,8 +26,7 @@ def own_volume_equal_shape(W: Array, n: Array, start: Array | None) -> Array:
         if not (np.abs(np.log(volumes / before)) > CONVERGED).any():
             break
     common = _sum(W, 1.0 / volumes) / n.sum(axis=1)[:, None, None]
-    result: Array = volumes[..., None, None] * common[:, None]
-    return result
+    return volumes[..., None, None] * common[:, None]
 
 
 def _sum(W: Array, weights: Array) -> Array:
@@ -45,7 +42,7 @@ def step_volumes(W: Array, n: Array, volumes: Array) -> Array:
     Hessian ``tr(T_k) - tr(T_k T_k)`` on the diagonal and ``-tr(T_k T_h)`` elsewhere.
 
     The literal alternation between C and the volumes changes ``l_k`` by ``log tr(T_k)`` less the
-    logarithm of ``d n_k / n``.  It is slow between components that are long in different directions.
+    logarithm of ``d n_k / n``.  It converges slowly if components are long in different directions.
     This is a step in the same direction, as long as the Hessian along it says, and never shorter.
     """
     d, shares = W.shape[-1], n / n.sum(axis=1, keepdims=True)
@@ -64,5 +61,4 @@ def step_volumes(W: Array, n: Array, volumes: Array) -> Array:
     # second.  So the profile falls up to log(1 + spread) / spread of the step of Newton's method.
     spread = length * (direction.max(axis=1) - direction.min(axis=1)) + TINY
     length = np.maximum(length * np.log1p(spread) / spread, 1.0)
-    result: Array = volumes * np.exp(direction * length[:, None])
-    return result
+    return volumes * np.exp(direction * length[:, None])

@@ -26,8 +26,7 @@ FAR = -100.0  # from where a series gives E u: the direct form loses digits
 
 def skew_normal_log_density(eta: Array, y: Array, dof: Array, d: int) -> Array:
     """``-eta / 2 + log Phi(y)``."""
-    result: Array = log_ndtr(y) - 0.5 * eta
-    return result
+    return log_ndtr(y) - 0.5 * eta
 
 
 def skew_normal_constant(dof: Array, d: int) -> Array:
@@ -69,8 +68,7 @@ def skew_t_log_density(eta: Array, y: Array, dof: Array, d: int) -> Array:
 
 def skew_t_constant(dof: Array, d: int) -> Array:
     """The constant of twice a t density."""
-    result: Array = t_constant(dof, d) + np.log(2.0)
-    return result
+    return t_constant(dof, d) + np.log(2.0)
 
 
 def skew_t_expectations(eta: Array, y: Array, dof: Array, d: int) -> Expectations:

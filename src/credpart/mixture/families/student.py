@@ -24,8 +24,7 @@ def t_log_density(eta: Array, y: Array, dof: Array, d: int) -> Array:
 def t_constant(dof: Array, d: int) -> Array:
     """Logarithm of the constant of a t density, the scale matrix left aside."""
     gammas = gammaln(0.5 * (dof + d)) - gammaln(0.5 * dof)
-    result: Array = gammas + 0.5 * dof * np.log(dof) - 0.5 * d * np.log(np.pi)
-    return result
+    return gammas + 0.5 * dof * np.log(dof) - 0.5 * d * np.log(np.pi)
 
 
 def t_expectations(eta: Array, y: Array, dof: Array, d: int) -> Expectations:

@@ -63,14 +63,12 @@ def log_cdf(x: Array, dof: Array) -> Array:
 
 def log_norm(a: Array) -> Array:
     """``log(2a B(a, 1/2))``: what divides the tail."""
-    result: Array = np.log(2.0 * a) + betaln(a, 0.5)
-    return result
+    return np.log(2.0 * a) + betaln(a, 0.5)
 
 
 def log_norm_slope(a: Array) -> Array:
     """The derivative of `log_norm`."""
-    result: Array = 1.0 / a + digamma(a) - digamma(a + 0.5)
-    return result
+    return 1.0 / a + digamma(a) - digamma(a + 0.5)
 
 
 class Tail(NamedTuple):
@@ -147,8 +145,7 @@ def _table(doublings: int) -> Table:
 
 def _stretch(dof: Array) -> Array:
     """``g(r)`` such that ``s / sqrt(s^2 + g)`` needs the fewest coefficients: by experiment."""
-    result: Array = 1.69 * dof**-0.26
-    return result
+    return 1.69 * dof**-0.26
 
 
 def _integrals(dof: Array, square: Array) -> tuple[Array, Array]:

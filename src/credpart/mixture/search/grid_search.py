@@ -1,9 +1,9 @@
 """The best mixture of every model and number of clusters.
 
 Every cell, a model with a number of clusters, starts from several partitions of the objects.  Then
-models exchange what they have found: each also starts from the answers of the models that are nested
-in it and of those that it is nested in.  So in the end no nested model has a higher likelihood,
-unless every mixture that starts from its answer ends in one that is refused.
+models exchange what they have found: each also starts from the answers of the models that are
+nested in it and of those that it is nested in.  So in the end no nested model has a higher
+likelihood, unless every mixture that starts from its answer ends in one that is refused.
 
 Families come one after the other, from the smaller to the larger: a larger one also starts from
 the clusters that those nested in it have found, and from their very answers.

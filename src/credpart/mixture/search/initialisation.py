@@ -17,14 +17,12 @@ from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
+from credpart._arrays import Array, IntArray
 from credpart.mixture.covariance.matrices import pivots
 
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
 Cost = Callable[[Array, Array], Array]  # sizes (...), scatter (d, d, ...) -> (...)
 
 MAX_GROUPS = 1000  # agglomeration takes time cubic in the groups it starts from
@@ -61,8 +59,7 @@ def balance(X: Array) -> Array:
     Z = scale(X)
     _, spread, axes = np.linalg.svd(Z, full_matrices=False)
     kept = spread > 1e-6 * spread[0]
-    result: Array = (Z @ axes[kept].T) / np.sqrt(spread[kept])
-    return result
+    return (Z @ axes[kept].T) / np.sqrt(spread[kept])
 
 
 def sphere(X: Array) -> Array:
@@ -70,16 +67,14 @@ def sphere(X: Array) -> Array:
     Z = scale(X)
     _, spread, axes = np.linalg.svd(Z, full_matrices=False)
     kept = spread > 1e-6 * spread[0]
-    result: Array = (Z @ axes[kept].T) / (spread[kept] / np.sqrt(len(Z)))
-    return result
+    return (Z @ axes[kept].T) / (spread[kept] / np.sqrt(len(Z)))
 
 
 def scale(X: Array) -> Array:
     """Data whose columns have mean 0 and, unless constant, variance 1."""
     Z = X - X.mean(axis=0)
     spread = Z.std(axis=0)
-    result: Array = Z / np.where(spread > 0.0, spread, 1.0)
-    return result
+    return Z / np.where(spread > 0.0, spread, 1.0)
 
 
 def ellipsoidal_cost(sizes: Array, scatter: Array, unit: float) -> Array:
@@ -88,8 +83,7 @@ def ellipsoidal_cost(sizes: Array, scatter: Array, unit: float) -> Array:
     The trace and the determinant have different units: the data have to be on `balance`'s scale.
     """
     volume = np.fmax(reduce(np.multiply, pivots((scatter / sizes).T)).T, 0.0)  # 0 for NaN too
-    result: Array = sizes * np.log(volume + (scatter.trace() + unit) / sizes)
-    return result
+    return sizes * np.log(volume + (scatter.trace() + unit) / sizes)
 
 
 def unite(one: Groups, other: Groups) -> tuple[Array, Array]:
@@ -101,8 +95,8 @@ def unite(one: Groups, other: Groups) -> tuple[Array, Array]:
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # pivots of flat groups are 0
-def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int, Labels]:
-    """Labels of the groups when they have been merged to each of the ``numbers`` of clusters."""
+def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int, IntArray]:
+    """IntArray of the groups when they have been merged to each of the ``numbers`` of clusters."""
     m = len(groups.sizes)
     groups = Groups(*(field.copy() for field in groups))
     own = cost(groups.sizes, groups.scatter)
@@ -140,7 +134,7 @@ def all_rises(groups: Groups, own: Array, cost: Cost) -> Array:
     return rises
 
 
-def summarise(Z: Array, labels: Labels) -> Groups:
+def summarise(Z: Array, labels: IntArray) -> Groups:
     """Sizes, means and scatter matrices of labelled rows."""
     m, d = labels.max() + 1, Z.shape[1]
     sizes = np.bincount(labels, minlength=m).astype(float)
@@ -153,7 +147,7 @@ def summarise(Z: Array, labels: Labels) -> Groups:
     return Groups(sizes, means, scatter)
 
 
-def ward(Z: Array, numbers: Sequence[int]) -> dict[int, Labels]:
+def ward(Z: Array, numbers: Sequence[int]) -> dict[int, IntArray]:
     """Ward's partitions into each of the ``numbers`` of clusters."""
     groups = small_groups(Z, enough(numbers)) if len(Z) > MAX_OBJECTS else np.arange(len(Z))
     centers = summarise(Z, groups).means.T if len(Z) > MAX_OBJECTS else Z
@@ -164,14 +158,13 @@ def ward(Z: Array, numbers: Sequence[int]) -> dict[int, Labels]:
     return {c: cut(2 * m - 1, merges[: m - c], nodes[: m - c])[groups] for c in numbers}
 
 
-def cut(n_nodes: int, children: Labels, parents: Labels) -> Labels:
+def cut(n_nodes: int, children: IntArray, parents: IntArray) -> IntArray:
     """The tree of each node of a forest; trees are numbered in the order of their roots."""
     root, is_root = np.arange(n_nodes), np.ones(n_nodes, dtype=np.intp)
     root[children], is_root[children] = parents, 0
     for _ in range(n_nodes.bit_length()):  # each time the way up is twice as long
         root = root[root]
-    result: Labels = (is_root.cumsum() - 1)[root]
-    return result
+    return (is_root.cumsum() - 1)[root]
 
 
 def enough(numbers: Sequence[int]) -> int:
@@ -179,7 +172,7 @@ def enough(numbers: Sequence[int]) -> int:
     return max(MAX_GROUPS, *numbers)
 
 
-def small_groups(Z: Array, m: int, seed: int = 0) -> Labels:
+def small_groups(Z: Array, m: int, seed: int = 0) -> IntArray:
     """Compact groups, m of them or one a row: by Ward, or by k-means where the rows are many."""
     if len(Z) <= m:
         return np.arange(len(Z))
@@ -195,7 +188,7 @@ def small_groups(Z: Array, m: int, seed: int = 0) -> Labels:
     return np.asarray(labels)
 
 
-def k_means(Z: Array, numbers: Sequence[int], seed: int) -> dict[int, Labels]:
+def k_means(Z: Array, numbers: Sequence[int], seed: int) -> dict[int, IntArray]:
     """k-means from k-means++ seeds."""
     from sklearn.cluster import KMeans
 
@@ -203,7 +196,7 @@ def k_means(Z: Array, numbers: Sequence[int], seed: int) -> dict[int, Labels]:
     return {c: fit.labels_.astype(np.intp) for c, fit in fits.items()}
 
 
-def ellipsoidal(X: Array, numbers: Sequence[int]) -> dict[int, Labels]:
+def ellipsoidal(X: Array, numbers: Sequence[int]) -> dict[int, IntArray]:
     """Model-based agglomeration with own ellipsoids."""
     Z = balance(X)
     groups = small_groups(Z, enough(numbers))
@@ -212,7 +205,7 @@ def ellipsoidal(X: Array, numbers: Sequence[int]) -> dict[int, Labels]:
     return {c: labels[groups] for c, labels in found.items()}
 
 
-FIXED: tuple[Callable[[Array, Sequence[int]], dict[int, Labels]], ...] = (
+FIXED: tuple[Callable[[Array, Sequence[int]], dict[int, IntArray]], ...] = (
     ellipsoidal,
     lambda X, numbers: ward(scale(X), numbers),
     ward,
@@ -222,7 +215,7 @@ FIXED: tuple[Callable[[Array, Sequence[int]], dict[int, Labels]], ...] = (
 
 def starting_partitions(
     X: Array, weights: Array, numbers: Sequence[int], n_starts: int, seed: int = 0
-) -> list[dict[int, Labels]]:
+) -> list[dict[int, IntArray]]:
     """The first ``n_starts`` partitions into each of the ``numbers`` of clusters.
 
     Model-based agglomeration comes first; then Ward's method on scaled, raw and sphered data;
