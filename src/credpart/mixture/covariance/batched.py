@@ -70,7 +70,7 @@ def update(
     """Covariances (b, k, d, d) of each mixture under the structure that its code stands for.
 
     Without ``previous`` they maximise the likelihood.  With it, an iterative estimate takes one
-    step, after which the likelihood is at least that of the previous covariances.  EM needs no more.
+    step, after which the likelihood is at least that of the previous covariances, as EM needs it.
     Components of size 0 have no influence on the others, and finite covariances.
 
     Data may be standardised.  Whether a matrix is a sphere, or two have the same axes, is then seen
@@ -157,7 +157,7 @@ def _best_axes(W: Array, n: Array, code: int) -> Array:
     found = []
     for name in TABLE[NAMES[code]].nested:
         nested = update(W, n, np.full(len(W), NAMES.index(name)))
-        start = eigh(Previous.of(nested, 1.0 * (n > ABSENT)).precisions)[1]
+        start = eigh(Previous.of(nested, np.where(n > ABSENT, n, 0.0)).precisions)[1]
         found.append(rotate_to_convergence(W, n, has_equal_volume, start))
     best = np.argmax([np.nan_to_num(loglik, nan=-np.inf) for _, loglik in found], axis=0)
     return np.stack([axes for axes, _ in found])[best, np.arange(len(W))]
