@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse
 
 from credpart import CalibratedClustering
-from credpart._errors import DataWarning, DegeneracyWarning
 from credpart.datasets import load_iris, make_mixture1
+from credpart.errors import DataWarning, DegeneracyWarning
 
 FRAME = load_iris().X.iloc[::2]
 X = FRAME.to_numpy()
@@ -44,8 +44,8 @@ ERRORS = {  # number: data, arguments, message
     ),
     "11 identical rows": (np.ones((20, 2)), {}, "1 distinct row.* of 20"),
     "12 too few distinct rows": (np.repeat(X[::30], 9, axis=0), {}, "3 distinct row.* of 27"),
-    "13 n < c": (X[:2], {}, r"\(n = 2\) for n_clusters = 3; at least 4 are needed"),
-    "14 n == c": (X[::30], {}, r"\(n = 3\) for n_clusters = 3; at least 4 are needed"),
+    "13 n < c": (X[:2], {}, r"\(n = 2\) for n_clusters=3; at least 4 are needed"),
+    "14 n == c": (X[::30], {}, r"\(n = 3\) for n_clusters=3; at least 4 are needed"),
     "15 one row": (X[:1], {}, r"at least 2 rows, got 1 sample \(shape=\(1, 4\)\)"),
     "16 no row": (X[:0], {}, r"at least 2 rows, got 0 sample\(s\) \(shape=\(0, 4\)\)"),
     "17 no column": (X[:, :0], {}, r"0 feature\(s\) \(shape=\(75, 0\)\)"),
@@ -120,7 +120,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::credpart._errors.DataWarning")
+@pytest.mark.filterwarnings("ignore::credpart.errors.DataWarning")
 @pytest.mark.parametrize("case", COLUMNS)
 def test_a_column_that_the_model_cannot_take_is_named(case):
     column, message, _ = COLUMNS[case]
@@ -207,7 +207,7 @@ def test_31_an_offset_changes_no_masses():
 # 32, 34: outliers and tiny clusters
 
 
-@pytest.mark.filterwarnings("ignore::credpart._errors.DegeneracyWarning")
+@pytest.mark.filterwarnings("ignore::credpart.errors.DegeneracyWarning")
 def test_32_an_outlier_is_named():
     with pytest.warns(DataWarning, match="row 10 lies more than 1000 interquartile ranges"):
         fitted = cluster(changed(10, 1, 1e6))

@@ -203,7 +203,7 @@ def test_a_level_that_the_replicates_cannot_give_is_refused():
         small().intervals(level=0.99)
 
 
-@pytest.mark.filterwarnings("ignore::credpart._errors.DegeneracyWarning")
+@pytest.mark.filterwarnings("ignore::credpart.errors.DegeneracyWarning")
 @pytest.mark.parametrize("c", [1, 2, 5])
 def test_numbers_of_clusters(c):
     model = small(c)
@@ -352,7 +352,7 @@ def test_random_states():
     assert len({m.partition_.masses.tobytes() for m in (one, three, four)}) == 3
 
 
-@pytest.mark.filterwarnings("ignore::credpart._errors.CredpartWarning")
+@pytest.mark.filterwarnings("ignore::credpart.errors.CredpartWarning")
 @parametrize_with_checks([CalibratedClustering(3, model=["EII", "VII", "VVI"], n_replicates=20)])
 def test_the_estimator_meets_the_contract(estimator, check):
     check(estimator)

@@ -12,9 +12,9 @@ from credpart import (
 )
 from credpart._checks import Table
 from credpart._columns import Columns, as_cells, as_numbers, read_categories, read_mixed
-from credpart._errors import DataWarning
 from credpart.datasets import make_survey
 from credpart.datasets.survey import SURVEY
+from credpart.errors import DataWarning
 from credpart.mixture.optimisation.em import Status
 
 SAMPLE = make_survey(200, random_state=0, missing=0.1)

@@ -15,7 +15,7 @@ from credpart.datasets import make_mixture3
 SAMPLE = make_mixture3(60, random_state=0).X
 NEW = make_mixture3(20, random_state=1).X
 
-pytestmark = pytest.mark.filterwarnings("ignore::credpart._errors.DegeneracyWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::credpart.errors.DegeneracyWarning")
 
 
 @pytest.fixture(autouse=True)

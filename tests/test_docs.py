@@ -81,7 +81,7 @@ def run_shell(block, names):
 RUNNERS = {"python": run_python, "sh": run_shell}
 
 
-@pytest.mark.filterwarnings("ignore::credpart._errors.DegeneracyWarning")  # of small samples
+@pytest.mark.filterwarnings("ignore::credpart.errors.DegeneracyWarning")  # of small samples
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
 def test_code_of_a_page_runs_and_prints_what_it_says(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -11,10 +11,10 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from credpart import ECM, EVCLUS, RECM, focal_sets
-from credpart._errors import ConvergenceWarning
 from credpart.datasets import load_butterfly, load_diabetes, load_iris
 from credpart.ecm.criterion import Criterion, alternate, best_centers, best_masses, mass_costs
 from credpart.ecm.spaces import Points, Relations
+from credpart.errors import ConvergenceWarning
 from credpart.focal import cluster_similarity
 
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "ecm_iris.json").read_text())

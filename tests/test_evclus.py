@@ -8,9 +8,9 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from credpart import EVCLUS, EvidentialPartition, focal_sets
-from credpart._errors import ConvergenceWarning
 from credpart.datasets import load_butterfly, load_diabetes, load_iris
 from credpart.dissimilarities import dissimilarities
+from credpart.errors import ConvergenceWarning
 from credpart.evclus.conflicts import all_conflicts, sampled_conflicts, wanted_conflict
 from credpart.evclus.sampling import SampledPairs, sample_partners
 from credpart.focal import disjoint_matrix

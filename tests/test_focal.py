@@ -231,7 +231,10 @@ def test_every_kind_but_pairs_refuses_chosen_pairs():
         ({"kind": np.eye(2)}, r"`kind` must be an \(f, 3\) array of 0 and 1.*shape \(2, 2\)"),
         ({"kind": np.zeros((0, 3))}, r"got shape \(0, 3\)"),
         ({"kind": [1, 0, 0]}, r"got shape \(3,\)"),
-        ({"kind": [[1, 0, 0], [1, 0]]}, r"array of 0 and 1, a row a set, got \[\[1, 0, 0\]"),
+        (
+            {"kind": [[1, 0, 0], [1, 0]]},
+            r"array of 0 and 1, one row for each set, got \[\[1, 0, 0\]",
+        ),
         ({"kind": [[1, 0, 0], [0, 2, 1]]}, "got 2 in row 1"),
         ({"kind": [[1, 0, np.nan]]}, "got nan in row 0"),
         ({"kind": [["1", "0", "1"]]}, "got 1 in row 0"),

@@ -232,7 +232,7 @@ def test_rounding_is_taken_away():
     ("lower", "upper", "level", "message"),
     [
         ([0.1, 0.2], [0.3, 0.4], 0.9, r"`lower` must have n \(n - 1\) / 2 values .* got 2"),
-        ([0.1], [0.3, 0.4, 0.5], 0.9, "the same length, got 1 and 3"),
+        ([0.1], [0.3, 0.4, 0.5], 0.9, "of the same length as `upper`, got 1 and 3"),
         ([[0.1]], [0.3], 0.9, r"`lower` must be condensed.* got shape \(1, 1\)"),
         ([0.1], [np.nan], 0.9, "`upper` must be finite, got nan for pair 0"),
         ([0.5], [0.4], 0.9, r"0 <= lower <= upper <= 1, got \[0.5, 0.4\] for pair 0"),

@@ -10,7 +10,7 @@ from scipy.spatial.distance import squareform
 from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
-from credpart._errors import ConvergenceWarning
+from credpart.errors import ConvergenceWarning
 from credpart.focal import cluster_similarity, disjoint_matrix, focal_sets, same_matrix
 from credpart.intervals import PairwiseIntervals, pairwise_intervals
 from credpart.masses import irqp, row_masses

@@ -146,9 +146,9 @@ def test_masses_that_do_not_sum_to_one_are_refused():
         ({"focal_sets": [[1, 0], [1, 0]]}, "`focal_sets` must have distinct rows, got the set {1}"),
         ({"focal_sets": [[1, 0], [0, 3]]}, "`focal_sets` must be an .* array of 0 and 1"),
         ({"cluster_names": ["a"]}, "`cluster_names` must be 2 distinct names"),
-        ({"index": ["a", "b"]}, "`index` must have 1 labels, one an object, got"),
+        ({"index": ["a", "b"]}, "`index` must have 1 labels, one for each object, got"),
         ({"index": "a"}, "`index` must have 1 labels"),
-        ({"index": 3}, "`index` must have 1 labels, one an object, got 3"),
+        ({"index": 3}, "`index` must have 1 labels, one for each object, got 3"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from credpart import CalibratedClustering, bootstrap, fit_mixture, select_mixture
-from credpart._errors import DegeneracyWarning
+from credpart.errors import DegeneracyWarning
 
 RNG = np.random.default_rng(0)
 TWO = np.vstack([RNG.normal(size=(15, 2)), RNG.normal(size=(15, 2)) + 6.0])

@@ -12,7 +12,7 @@ from credpart._bootstrap import chunks as fitting
 from credpart._bootstrap.chunks import chunk_size
 from credpart._bootstrap.draws import RESAMPLING, distinct
 from credpart._bootstrap.refits import Plan, contenders, refit
-from credpart._errors import DegeneracyWarning
+from credpart.errors import DegeneracyWarning
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
 from credpart.mixture.optimisation.em import Status, take

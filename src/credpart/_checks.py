@@ -12,7 +12,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
+from credpart._arrays import Array
+from credpart._messages import ColumnName, Message, Part, RowNumber
+from credpart.errors import InputError, InputTypeError
 
 LARGEST = 1e150  # squares of larger values overflow
 SMALLEST = 1e-150  # squares of smaller differences underflow
@@ -30,22 +32,36 @@ class Table(NamedTuple):
     index: Any  # a pandas index, or None
     levels: tuple[tuple[Any, ...] | None, ...] | None = None  # of categories; None: numbers only
 
-    def label(self, column: int) -> str:
+    def column(self, number: int) -> ColumnName:
         """How a message names a column."""
-        return f"column {self.names[column]!r}" if self.names else f"column {column}"
+        return ColumnName(self.names[number] if self.names else int(number))
+
+    def label(self, number: int) -> str:
+        """The name of a column in plain text."""
+        return str(self.column(number))
+
+
+def in_cell(what: str, column: ColumnName, row: int, after: str = "") -> Message:
+    """What was got in a cell of the data."""
+    return Message(f"{what} in ", column, ", ", RowNumber(row), after)
+
+
+def in_row(what: str, row: int, *after: Part) -> Message:
+    """What was got in a row of the data."""
+    return Message(f"{what} in ", RowNumber(row), *after)
 
 
 def check_integer(name: str, value: object, *, at_least: int) -> int:
     """Return ``value`` as an int >= ``at_least``."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"`{name}` must be an integer >= {at_least}, got {value!r}.")
+        raise InputError(name, f"be an integer >= {at_least}", value)
     return int(value)
 
 
 def check_fraction(name: str, value: object) -> float:
     """Return ``value`` as a float in the open interval (0, 1)."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < float(value) < 1.0:
-        raise ValueError(f"`{name}` must be a number in the open interval (0, 1), got {value!r}.")
+        raise InputError(name, "be a number in the open interval (0, 1)", value)
     return float(value)
 
 
@@ -53,15 +69,14 @@ def check_positive(name: str, value: object) -> float:
     """Return ``value`` as a finite float > 0."""
     good = isinstance(value, Real) and not isinstance(value, bool)
     if not good or not math.isfinite(value) or value <= 0.0:  # type: ignore[arg-type, operator]
-        raise ValueError(f"`{name}` must be a positive finite number, got {value!r}.")
+        raise InputError(name, "be a positive finite number", value)
     return float(value)  # type: ignore[arg-type]
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> str:
     """Return ``value`` if it is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(map(repr, choices))
-        raise ValueError(f"`{name}` must be one of {listed}, got {value!r}.")
+        raise InputError(name, f"be one of {', '.join(map(repr, choices))}", value)
     return value
 
 
@@ -72,7 +87,7 @@ def check_cluster_numbers(value: object, *, auto: Iterable[int] | None = None) -
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         numbers = sorted({check_integer("n_clusters", v, at_least=1) for v in value})
         if not numbers:
-            raise ValueError("`n_clusters` must name at least one number of clusters, got none.")
+            raise InputError("n_clusters", "name at least one number of clusters", Message("none"))
         return numbers
     return [check_integer("n_clusters", value, at_least=1)]
 
@@ -83,14 +98,15 @@ def check_weights(name: str, value: ArrayLike | None, n: int) -> Array:
         return np.ones(n)
     given = np.asarray(value)
     if given.dtype.kind not in "biuf":
-        raise ValueError(f"`{name}` must hold numbers, got dtype {given.dtype}.")
+        raise InputError(name, "hold numbers", Message(f"dtype {given.dtype}"))
     weights = given.astype(np.float64)
     if weights.shape != (n,):
-        raise ValueError(f"`{name}` must have shape ({n},), got {weights.shape}.")
+        raise InputError(name, f"have shape ({n},)", weights.shape)
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
     if len(bad) or weights.sum() == 0.0:
-        where = f"{float(weights[bad[0]])} in row {bad[0]}" if len(bad) else "zeros only"
-        raise ValueError(f"`{name}` must be finite, non-negative and not all 0, got {where}.")
+        zeros = Message("zeros only")
+        got = in_row(f"{float(weights[bad[0]])}", bad[0]) if len(bad) else zeros
+        raise InputError(name, "be finite, non-negative and not all 0", got)
     return weights
 
 
@@ -99,12 +115,11 @@ def check_data(X: Any, *, name: str = "X", at_least: int = 1) -> Table:
     if isinstance(X, Table) and X.levels is None:
         return X
     if X is None or np.isscalar(X):
-        raise ValueError(f"`{name}` must be a 2-D array or a DataFrame, got {X!r}.")
+        raise InputError(name, "be a 2-D array or a DataFrame", X)
     for mark, remedy in SPARSE.items():
         if hasattr(X, mark) and 0 not in X.shape:  # of a frame without columns all are sparse
-            raise TypeError(
-                f"`{name}` must be dense, got a sparse container. Convert it with `{remedy}`."
-            )
+            container = Message("a sparse container")
+            raise InputTypeError(name, "be dense", container, f"Convert it with `{remedy}`.")
     if hasattr(X, "columns") and hasattr(X, "shape"):
         values, names = _from_frame(name, X)
     else:
@@ -120,25 +135,25 @@ def check_shape(name: str, shape: tuple[int, ...], at_least: int) -> None:
     """Refuse data without columns, or with too few rows."""
     n, d = shape
     if d == 0:
-        raise ValueError(
-            f"`{name}` must have columns: found array with 0 feature(s) (shape={shape}) "
-            "while a minimum of 1 is required."
-        )
+        # These are the words that scikit-learn's checks look for.
+        got = Message(f"0 feature(s) (shape={shape}) while a minimum of 1 is required")
+        raise InputError(name, "have columns: at least 1", got)
     if n < at_least:
         samples = "1 sample" if n == 1 else f"{n} sample(s)"
-        raise ValueError(
-            f"`{name}` must have at least {at_least} rows, got {samples} (shape={shape})."
-        )
+        got = Message(f"{samples} (shape={shape})")
+        raise InputError(name, f"have at least {at_least} rows", got)
 
 
 def check_spread(ranges: Array, table: Table | None = None) -> None:
     """Refuse ranges of columns of `X` so small that squares are lost; 0 is no range."""
     lost = np.flatnonzero((ranges > 0.0) & (ranges < SMALLEST))
     if len(lost):
-        where = f" in {table.label(int(lost[0]))}" if table else ""
-        raise ValueError(
-            f"`X` must vary by {SMALLEST:g} or more where it varies, got a range of "
-            f"{ranges[lost[0]]:g}{where}. Multiply by a constant."
+        where = (" in ", table.column(int(lost[0]))) if table else ()
+        raise InputError(
+            "X",
+            f"vary by {SMALLEST:g} or more where it varies",
+            Message(f"a range of {ranges[lost[0]]:g}", *where),
+            "Multiply by a constant.",
         )
 
 
@@ -148,23 +163,30 @@ def _from_array(name: str, X: Any) -> Array:
     try:
         raw = np.asarray(X)
     except ValueError:
-        raise ValueError(f"`{name}` must be a 2-D array, got rows of unequal lengths.") from None
+        unequal = Message("rows of unequal lengths")
+        raise InputError(name, "be a 2-D array", unequal) from None
     if np.iscomplexobj(raw):
-        raise ValueError(
-            f"Complex data not supported: `{name}` must be real, got {raw.dtype}. "
-            "Use the real and imaginary parts as columns."
+        raise InputError(
+            name,
+            "be real",
+            Message(str(raw.dtype)),
+            "Use the real and imaginary parts as columns.",
+            preface="Complex data not supported: ",  # scikit-learn's checks look for these words
         )
     if raw.ndim == 1:
-        raise ValueError(
-            f"`{name}` must be 2-D, got shape {raw.shape}. Reshape your data: "
-            f"`{name}.reshape(-1, 1)` if it is one feature, `{name}.reshape(1, -1)` if one object."
+        raise InputError(
+            name,
+            "be 2-D",
+            Message(f"shape {raw.shape}"),
+            f"Reshape your data: `{name}.reshape(-1, 1)` if it is one feature, "
+            f"`{name}.reshape(1, -1)` if one object.",
         )
     if raw.ndim != 2:
-        raise ValueError(f"`{name}` must be 2-D, got shape {raw.shape}.")
+        raise InputError(name, "be 2-D", Message(f"shape {raw.shape}"))
     if raw.dtype.kind in "biuf":
         return raw.astype(np.float64)
     cells = raw.astype(object)
-    columns = [_numbers(name, f"column {j}", cells[:, j]) for j in range(raw.shape[1])]
+    columns = [_numbers(name, ColumnName(j), cells[:, j]) for j in range(raw.shape[1])]
     return np.column_stack(columns) if columns else np.empty(raw.shape)
 
 
@@ -173,10 +195,8 @@ def check_names(name: str, X: Any) -> list[str]:
     names = [str(column) for column in X.columns]
     twice = sorted({c for c in names if names.count(c) > 1})
     if twice:
-        raise ValueError(
-            f"`{name}` must have distinct column names, got {', '.join(map(repr, twice))} "
-            "more than once. Rename the columns."
-        )
+        got = Message(f"{', '.join(map(repr, twice))} more than once")
+        raise InputError(name, "have distinct column names", got, "Rename the columns.")
     return names
 
 
@@ -200,15 +220,18 @@ def _from_column(name: str, label: str, column: Any) -> Array:
         values[~missing] = column.drop_nulls().to_numpy().astype(np.float64)
         return values
     if dtype == nw.Object or dtype == nw.String:
-        return _numbers(name, f"column {label!r}", np.asarray(column.to_list(), dtype=object))
+        return _numbers(name, ColumnName(label), np.asarray(column.to_list(), dtype=object))
     first = column.to_list()[0] if len(column) else None
-    raise ValueError(
-        f"`{name}` must hold numbers, but column {label!r} is of type {column.to_native().dtype} "
-        f"(row 0: {first!r}). Leave it out, or encode it as numbers if they have a meaning."
+    kind = f" is of type {column.to_native().dtype} ("
+    raise InputError(
+        name,
+        "hold numbers",
+        Message("others: ", ColumnName(label), kind, RowNumber(0), f": {first!r})"),
+        "Leave it out, or encode it as numbers if they have a meaning.",
     )
 
 
-def _numbers(name: str, label: str, cells: NDArray[Any]) -> Array:
+def _numbers(name: str, column: ColumnName, cells: NDArray[Any]) -> Array:
     """Numbers out of a column of objects; text is never coerced."""
     values = np.empty(len(cells))
     for row, cell in enumerate(cells):
@@ -217,12 +240,18 @@ def _numbers(name: str, label: str, cells: NDArray[Any]) -> Array:
         elif isinstance(cell, Real):
             values[row] = float(cell)
         else:
-            kind = ValueError if isinstance(cell, str | bytes) else TypeError
+            kind = InputError if isinstance(cell, str | bytes) else InputTypeError
             shown = str(cell) if isinstance(cell, str) else cell
+            # The parenthesis has the words that scikit-learn's checks look for.
+            why = (
+                " (the argument must be a real number; a string, even of a number, "
+                "is not converted)"
+            )
             raise kind(
-                f"`{name}` must hold numbers, got {shown!r} in {label}, row {row} "
-                "(the argument must be a real number; a string, even of a number, "
-                "is not converted). Leave the column out, or convert it first."
+                name,
+                "hold numbers",
+                in_cell(repr(shown), column, row, why),
+                "Leave the column out, or convert it first.",
             )
     return values
 
@@ -234,13 +263,14 @@ def check_cells(name: str, table: Table, *, may_miss: bool = False) -> None:
     if bad.any():
         row, column = np.argwhere(bad)[0]
         n_nan, n_inf = int(np.isnan(values).sum()), int(np.isinf(values).sum())
-        raise ValueError(
-            f"`{name}` must be finite, got {n_nan} NaN (missing) and {n_inf} inf values, the first "
-            f"in {table.label(column)}, row {row}. Drop or impute them."
-        )
+        first = f"{n_nan} NaN (missing) and {n_inf} inf values, the first"
+        got = in_cell(first, table.column(column), row)
+        raise InputError(name, "be finite", got, "Drop or impute them.")
     if np.nanmax(np.abs(values), initial=0.0) > LARGEST:
         row, column = np.argwhere(np.abs(values) > LARGEST)[0]
-        raise ValueError(
-            f"`{name}` must stay below {LARGEST:g} in absolute value, got {values[row, column]:g} "
-            f"in {table.label(column)}, row {row}. Correct the value, or rescale the column."
+        raise InputError(
+            name,
+            f"stay below {LARGEST:g} in absolute value",
+            in_cell(f"{values[row, column]:g}", table.column(column), row),
+            "Correct the value, or rescale the column.",
         )

@@ -14,7 +14,18 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart._checks import Array, Table, check_cells, check_data, check_names, check_shape
+from credpart._arrays import Array
+from credpart._checks import (
+    Table,
+    check_cells,
+    check_data,
+    check_names,
+    check_shape,
+    in_cell,
+    in_row,
+)
+from credpart._messages import ColumnName, Message, RowNumber
+from credpart.errors import InputError
 
 Levels = tuple[Hashable, ...] | None  # None: the column holds numbers
 
@@ -22,7 +33,7 @@ Levels = tuple[Hashable, ...] | None  # None: the column holds numbers
 class Column(NamedTuple):
     """A column as it came."""
 
-    label: str  # how a message names it
+    name: ColumnName  # how a message names it
     cells: NDArray[Any]  # objects; a missing cell is None
     is_number: bool  # by its type, or by its values where it has none
 
@@ -45,10 +56,8 @@ class Columns:
         """Check data that come after the fit; data that were read are taken as they are."""
         table = self.check_cells(X)
         if table.values.shape[1] != self.n_columns:
-            raise ValueError(
-                f"`X` must have {self.n_columns} columns as in the fit, "
-                f"got {table.values.shape[1]}."
-            )
+            columns = f"have {self.n_columns} columns as in the fit"
+            raise InputError("X", columns, table.values.shape[1])
         return table
 
     def check_cells(self, X: Any) -> Table:
@@ -80,9 +89,11 @@ def read_mixed(X: Any, at_least: int = 0) -> Table:
     codes = [levels is not None for levels in table.levels or ()]
     if all(codes) or not any(codes):
         what, other = ("numbers", "latent-class") if all(codes) else ("categories", "VVI")
-        raise ValueError(
-            f"`X` must have columns of numbers and of categories for a mixed model, got none of "
-            f"{what}. Use model {other!r}."
+        raise InputError(
+            "X",
+            "have columns of numbers and of categories for a mixed model",
+            Message(f"none of {what}"),
+            f"Use model {other!r}.",
         )
     return table
 
@@ -139,15 +150,15 @@ def _coded(X: Any, at_least: int, choose: Callable[[int, Column], Levels]) -> Ta
     seen = ~np.isnan(values)
     empty = np.flatnonzero(~seen.any(axis=0))
     if len(empty):
-        raise ValueError(
-            f"`X` must have a value in every column, got only missing cells in "
-            f"{table.label(int(empty[0]))}. Leave the column out."
-        )
+        got = Message("only missing cells in ", table.column(int(empty[0])))
+        raise InputError("X", "have a value in every column", got, "Leave the column out.")
     empty = np.flatnonzero(~seen.any(axis=1))
     if len(empty):
-        raise ValueError(
-            f"`X` must have a value in every row, got only missing cells in row {empty[0]} "
-            f"({len(empty)} such row(s)). Drop them: they say nothing."
+        raise InputError(
+            "X",
+            "have a value in every row",
+            in_row("only missing cells", empty[0], f" ({len(empty)} such row(s))"),
+            "Drop them: they say nothing.",
         )
     check_cells("X", table, may_miss=True)
     return table
@@ -160,17 +171,17 @@ def _columns(X: Any) -> tuple[list[Column], list[str] | None]:
         frame = nw.from_native(X, eager_only=True)
         pairs = zip(names, frame.iter_columns(), strict=True)
         return [
-            Column(f"column {name!r}", _objects(column.to_list()), _is_number(column))
+            Column(ColumnName(name), _objects(column.to_list()), _is_number(column))
             for name, column in pairs
         ], names
     raw = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
     if raw.ndim != 2:
-        raise ValueError(f"`X` must be 2-D, got shape {raw.shape}.")
+        raise InputError("X", "be 2-D", Message(f"shape {raw.shape}"))
     found = []
     for j, values in enumerate(raw.T):
         cells = _objects(values.tolist())
         numbers = all(c is None or _is_real(c) for c in cells)
-        found.append(Column(f"column {j}", cells, numbers))
+        found.append(Column(ColumnName(j), cells, numbers))
     return found, None
 
 
@@ -201,14 +212,18 @@ def _levels(j: int, column: Column) -> Levels:
     ]
     levels = tuple(sorted(set(seen), key=lambda level: (str(type(level)), level)))
     if len(levels) == 1:
-        raise ValueError(
-            f"`X` must have at least two levels in a column of categories, got {levels[0]!r} only "
-            f"in {column.label}. Leave the column out."
+        raise InputError(
+            "X",
+            "have at least two levels in a column of categories",
+            Message(f"{levels[0]!r} only in ", column.name),
+            "Leave the column out.",
         )
     if len(levels) == len(seen) > 2:
-        raise ValueError(
-            f"`X` must have levels that repeat in a column of categories, got {len(levels)} "
-            f"different values in {column.label}. Leave the column out if it names the objects."
+        raise InputError(
+            "X",
+            "have levels that repeat in a column of categories",
+            Message(f"{len(levels)} different values in ", column.name),
+            "Leave the column out if it names the objects.",
         )
     return levels or None
 
@@ -219,9 +234,11 @@ def _category(column: Column, row: int, cell: Any) -> Hashable:
         return cell
     if isinstance(cell, Real | np.bool_) and float(cell).is_integer():
         return int(float(cell))
-    raise ValueError(
-        f"`X` must hold categories (text, booleans or whole numbers), got {cell!r} in "
-        f"{column.label}, row {row}. Leave the column out, or cut it into classes first."
+    raise InputError(
+        "X",
+        "hold categories (text, booleans or whole numbers)",
+        in_cell(repr(cell), column.name, row),
+        "Leave the column out, or cut it into classes first.",
     )
 
 
@@ -229,9 +246,11 @@ def _refuse_unseen(column: Column, levels: tuple[Hashable, ...]) -> None:
     for row, cell in enumerate(column.cells):
         if cell is not None and _category(column, row, cell) not in levels:
             shown = ", ".join(map(repr, levels[:10])) + (", ..." if len(levels) > 10 else "")
-            raise ValueError(
-                f"`X` must have levels that the fit has seen ({shown}), got {cell!r} in "
-                f"{column.label}, row {row}. Make the cell missing, or fit again with such objects."
+            raise InputError(
+                "X",
+                f"have levels that the fit has seen ({shown})",
+                in_cell(repr(cell), column.name, row),
+                "Make the cell missing, or fit again with such objects.",
             )
 
 
@@ -247,9 +266,12 @@ def _floats(column: Column) -> Array:
     """Numbers; anything else is refused."""
     for row, cell in enumerate(column.cells):
         if cell is not None and not isinstance(cell, Real):
-            raise ValueError(
-                f"`X` must hold numbers or categories, got {cell!r} among the numbers of "
-                f"{column.label}, row {row}. Correct the cell, or leave the column out."
+            place = (column.name, ", ", RowNumber(row))
+            raise InputError(
+                "X",
+                "hold numbers or categories",
+                Message(f"{cell!r} among the numbers of ", *place),
+                "Correct the cell, or leave the column out.",
             )
     return np.array([np.nan if cell is None else float(cell) for cell in column.cells])
 

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from credpart._arrays import Array, BoolArray, IntArray
 from credpart._bootstrap import bootstrap
 from credpart._bootstrap.draws import RESAMPLING
 from credpart._checks import (
-    Array,
     Table,
     check_choice,
     check_cluster_numbers,
@@ -22,10 +22,12 @@ from credpart._checks import (
 )
 from credpart._columns import sortable
 from credpart._memory import check_pairs
+from credpart._messages import Message, Name
 from credpart._progress import Progress, shown
 from credpart._random import seed_sequence
 from credpart.diagnostics.diagnosis import summarise, summary_html
-from credpart.focal import KINDS, BoolArray, check_focal_sets, cluster_similarity, focal_sets
+from credpart.errors import InputError
+from credpart.focal import KINDS, check_focal_sets, cluster_similarity, focal_sets
 from credpart.intervals import PairwiseIntervals, cross_intervals, pairwise_intervals
 from credpart.masses import irqp, row_masses
 from credpart.masses.starts import from_posteriors
@@ -289,7 +291,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                     progress("predict", min(1.0, rows.stop / len(masses)))
         return masses
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: Any) -> IntArray:
         """Cluster of maximum plausibility of new objects."""
         masses = self.predict_masses(X)
         return EvidentialPartition(masses, self.partition_.focal_sets).labels
@@ -328,14 +330,14 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         B = check_integer("n_replicates", self.n_replicates, at_least=1)
         needed = math.ceil(2.0 / (1.0 - level) * (1.0 - 1e-12))
         if needed > B:
-            raise ValueError(
-                f"`n_replicates` must be at least 2 / (1 - level) = {needed} for level {level:g}, "
-                f"got {B}."
-            )
+            enough = f"be at least 2 / (1 - level) = {needed} for level {level:g}"
+            raise InputError("n_replicates", enough, B)
         if self.regularization == "pooled" and not len(numbers) == n_models == 1:
-            raise ValueError(
-                "`regularization` must be 'fallback' or 'none' where the model or the number of "
-                "clusters is chosen, got 'pooled'. Give one `model` and one `n_clusters`."
+            raise InputError(
+                "regularization",
+                "be 'fallback' or 'none' where the model or the number of clusters is chosen",
+                "pooled",
+                Message("Give one ", Name("model"), " and one ", Name("n_clusters"), "."),
             )
         return numbers
 
@@ -381,7 +383,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 def _check_sets(kind: Any, omega: Any, numbers: Sequence[int]) -> None:
     """Refuse what `focal_sets` will refuse, as far as it is known before the fit."""
     if not isinstance(omega, bool | np.bool_):
-        raise ValueError(f"`omega` must be True or False, got {omega!r}.")
+        raise InputError("omega", "be True or False", omega)
     c = max(numbers)
     if isinstance(kind, str):
         check_choice("focal_sets", kind, KINDS)

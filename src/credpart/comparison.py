@@ -14,8 +14,10 @@ from sklearn.preprocessing import StandardScaler
 
 from credpart import metrics
 from credpart._checks import check_choice, check_data, check_integer
+from credpart._messages import Message, Name
 from credpart.clustering import CalibratedClustering
 from credpart.ecm import ECM, RECM
+from credpart.errors import InputError, InputTypeError
 from credpart.evclus import EVCLUS
 from credpart.partition import EvidentialPartition
 
@@ -138,7 +140,7 @@ def _estimators(
             name: METHODS[check_choice("methods", name, METHODS)](c, random_state) for name in named
         }
     if not found:
-        raise ValueError("`methods` must name at least one method, got none.")
+        raise InputError("methods", "name at least one method", Message("none"))
     return found
 
 
@@ -146,8 +148,9 @@ def _partition(name: str, model: Any) -> EvidentialPartition:
     last = model[-1] if isinstance(model, Pipeline) else model
     partition = getattr(last, "partition_", None)
     if not isinstance(partition, EvidentialPartition):
-        kind = type(last).__name__
-        raise TypeError(f"`methods` must have a `partition_` once fitted, got {kind} for {name!r}.")
+        requirement = Message("have a ", Name("partition_"), " once fitted")
+        got = Message(f"{type(last).__name__} for {name!r}")
+        raise InputTypeError("methods", requirement, got)
     return partition
 
 

@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
-from credpart._checks import Array, check_data, check_spread
+from credpart._arrays import Array, IntArray
+from credpart._checks import check_data, check_spread, in_row
+from credpart._messages import ColumnName, Message, Name, Setting
+from credpart.errors import InputError
 
 SYMMETRY = 1e-8  # how far from symmetric a matrix may be, relative to its largest value
 
@@ -20,11 +22,11 @@ class Dissimilarities(NamedTuple):
     """How to get the dissimilarities of n objects."""
 
     values: Array  # attributes (n, d), or the matrix itself
-    between: Callable[[Array, NDArray[np.intp], NDArray[np.intp]], Array]
+    between: Callable[[Array, IntArray, IntArray], Array]
     matrix: Callable[[Array], Array]
     index: Any  # a pandas index, or None
 
-    def pairs(self, i: NDArray[np.intp], j: NDArray[np.intp]) -> Array:
+    def pairs(self, i: IntArray, j: IntArray) -> Array:
         """Return ``d_ij`` for arrays of objects that broadcast against each other."""
         return self.between(self.values, i, j)
 
@@ -37,12 +39,12 @@ class Metric(NamedTuple):
     """One value of the parameter ``metric``."""
 
     check: Callable[[Any], Array]
-    between: Callable[[Array, NDArray[np.intp], NDArray[np.intp]], Array]
+    between: Callable[[Array, IntArray, IntArray], Array]
     matrix: Callable[[Array], Array]
     is_euclidean: bool  # surely so
 
 
-def _euclidean_between(X: Array, i: NDArray[np.intp], j: NDArray[np.intp]) -> Array:
+def _euclidean_between(X: Array, i: IntArray, j: IntArray) -> Array:
     squares = sum((x[i] - x[j]) ** 2 for x in X.T)
     distances: Array = np.sqrt(squares)
     return distances
@@ -60,27 +62,33 @@ def check_dissimilarity_matrix(D: Array) -> Array:
     array([[0., 1.],
            [1., 0.]])
     """
-    wanted = "`X` must be a dissimilarity matrix when `metric` is 'precomputed'"
+    wanted = Message("be a dissimilarity matrix when ", Name("metric"), " is 'precomputed': ")
     if D.shape[0] != D.shape[1]:
-        raise ValueError(
-            f"{wanted}: square, got shape {D.shape}. Use `metric='euclidean'` for attributes."
-        )
+        remedy = Message("Use ", Setting("metric", "euclidean", is_quoted=True), " for attributes.")
+        raise InputError("X", Message(wanted, "square"), Message(f"shape {D.shape}"), remedy)
     if D.min() < 0.0:
         i, j = np.argwhere(D < 0.0)[0]
-        raise ValueError(
-            f"{wanted}: non-negative. Negative values in data, {D[i, j]:g} in row {i}, column {j}."
-        )
+        # These are the words that scikit-learn's checks look for.
+        got = _at(f"Negative values in data, {D[i, j]:g}", i, j)
+        raise InputError("X", Message(wanted, "non-negative"), got)
     if np.diagonal(D).any():
         i = int(np.flatnonzero(np.diagonal(D))[0])
-        raise ValueError(f"{wanted}, 0 on the diagonal, got {D[i, i]:g} in row {i}.")
+        got = in_row(f"{D[i, i]:g}", i)
+        raise InputError("X", Message(wanted, "0 on the diagonal"), got)
     gaps = np.abs(D - D.T)
     if gaps.max() > SYMMETRY * D.max():
-        i, j = np.unravel_index(gaps.argmax(), D.shape)
-        raise ValueError(
-            f"{wanted}: symmetric, got {D[i, j]:g} in row {i}, column {j} and {D[j, i]:g} in row "
-            f"{j}, column {i}. Use the mean of `X` and its transpose."
+        i, j = map(int, np.unravel_index(gaps.argmax(), D.shape))
+        raise InputError(
+            "X",
+            Message(wanted, "symmetric"),
+            Message(_at(f"{D[i, j]:g}", i, j), " and ", _at(f"{D[j, i]:g}", j, i)),
+            Message("Use the mean of ", Name("X"), " and its transpose."),
         )
     return (D + D.T) / 2.0
+
+
+def _at(what: str, i: int, j: int) -> Message:
+    return in_row(what, i, ", ", ColumnName(int(j)))
 
 
 METRICS: Mapping[str, Metric] = {
@@ -114,8 +122,11 @@ def check_distinct(rows: Array, c: int) -> None:
     """Refuse data with no more distinct objects than clusters, or next to no spread."""
     n, distinct = len(rows), len(np.unique(rows, axis=0))
     if distinct <= c:
-        raise ValueError(
-            f"`X` must have more distinct rows than clusters: at least {c + 1} for n_clusters={c}, "
-            f"got {distinct} distinct of {n}. Lower `n_clusters`."
+        enough = f"have more distinct rows than clusters: at least {c + 1} for "
+        raise InputError(
+            "X",
+            Message(enough, Setting("n_clusters", c)),
+            Message(f"{distinct} distinct of {n}"),
+            Message("Lower ", Name("n_clusters"), "."),
         )
     check_spread(np.ptp(rows, axis=0).max(keepdims=True))

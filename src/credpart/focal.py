@@ -11,9 +11,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credpart._checks import Array, check_choice, check_integer
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart._checks import check_choice, check_integer, in_row
+from credpart._messages import Message, Name, Setting
+from credpart.errors import InputError
 
-BoolArray = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 MOST_CLUSTERS_IN_FULL = 12  # 2^12 - 1 = 4095 sets; C alone then takes 134 MB
@@ -42,9 +44,11 @@ def _pairs(request: Request) -> BoolArray:
 def _overlapping(request: Request) -> BoolArray:
     c = request.n_clusters
     if request.similarity is None:
-        raise ValueError(
-            f"`similarity` must be a ({c}, {c}) array when `kind` is 'overlapping', got None. "
-            "Compute it with `cluster_similarity(posteriors)`."
+        raise InputError(
+            "similarity",
+            Message(f"be a ({c}, {c}) array when ", Name("kind"), " is 'overlapping'"),
+            None,
+            "Compute it with `cluster_similarity(posteriors)`.",
         )
     similarity = _check_similarity(request.similarity, c)
     return _rows(overlapping_pairs(similarity, request.overlap), c)
@@ -53,9 +57,12 @@ def _overlapping(request: Request) -> BoolArray:
 def _full(request: Request) -> BoolArray:
     c = request.n_clusters
     if c > MOST_CLUSTERS_IN_FULL:
-        raise ValueError(
-            f"`n_clusters` must be at most {MOST_CLUSTERS_IN_FULL} when `kind` is 'full', got {c}, "
-            f"which has 2^{c} - 1 sets. Use `kind='pairs'` or 'overlapping'."
+        pairs = Setting("kind", "pairs", is_quoted=True)
+        raise InputError(
+            "n_clusters",
+            Message(f"be at most {MOST_CLUSTERS_IN_FULL} when ", Name("kind"), " is 'full'"),
+            Message(f"{c}, which has 2^{c} - 1 sets"),
+            Message("Use ", pairs, " or 'overlapping'."),
         )
     return (np.arange(1, 2**c)[:, None] >> np.arange(c) & 1).astype(bool)
 
@@ -166,11 +173,11 @@ def cluster_similarity(posteriors: ArrayLike) -> Array:
     """
     values = np.asarray(posteriors, dtype=np.float64)
     if values.ndim != 2:
-        raise ValueError(f"`posteriors` must have shape (n, c), got {values.shape}.")
+        raise InputError("posteriors", "have shape (n, c)", values.shape)
     return values.T @ values
 
 
-def overlapping_pairs(similarity: ArrayLike, overlap: int = 2) -> NDArray[np.intp]:
+def overlapping_pairs(similarity: ArrayLike, overlap: int = 2) -> IntArray:
     """Return the pairs of clusters that are mutual K nearest neighbours [D20, Section 4.2].
 
     Parameters
@@ -273,7 +280,7 @@ def check_cluster_names(value: Iterable[str] | None, n_clusters: int) -> tuple[s
         return tuple(str(k + 1) for k in range(n_clusters))
     names = () if isinstance(value, str) else tuple(str(name) for name in value)
     if len(names) != n_clusters or len(set(names)) != n_clusters:
-        raise ValueError(f"`cluster_names` must be {n_clusters} distinct names, got {value!r}.")
+        raise InputError("cluster_names", f"be {n_clusters} distinct names", value)
     return names
 
 
@@ -286,23 +293,20 @@ def check_focal_sets(
     array([[ True, False],
            [ True,  True]])
     """
-    wanted = f"an (f, {n_clusters or 'c'}) array of 0 and 1, a row a set,"
+    wanted = f"be an (f, {n_clusters or 'c'}) array of 0 and 1, one row for each set"
     raw = _array(value)
     if raw.ndim != 2 or 0 in raw.shape or (n_clusters or raw.shape[1]) != raw.shape[1]:
-        got = f"shape {raw.shape}" if raw.ndim else repr(value)
-        raise ValueError(f"`{name}` must be {wanted} got {got}.")
+        raise InputError(name, wanted, Message(f"shape {raw.shape}") if raw.ndim else value)
     good = np.isin(raw, (0, 1)) if raw.dtype.kind in "biuf" else np.zeros(raw.shape, dtype=bool)
     if not good.all():
         row, column = np.argwhere(~good)[0]
-        raise ValueError(f"`{name}` must be {wanted} got {raw[row, column]} in row {row}.")
+        raise InputError(name, wanted, in_row(f"{raw[row, column]}", row))
     sets = raw.astype(bool)
     _, first, inverse = np.unique(sets, axis=0, return_index=True, return_inverse=True)
     twice = np.flatnonzero(first[inverse.reshape(-1)] != np.arange(len(sets)))
     if len(twice):
-        raise ValueError(
-            f"`{name}` must have distinct rows, got the set {set_names(sets[twice[:1]])[0]} "
-            f"again in row {twice[0]}."
-        )
+        again = f"the set {set_names(sets[twice[:1]])[0]} again"
+        raise InputError(name, "have distinct rows", in_row(again, twice[0]))
     return _read_only(sets)
 
 
@@ -319,9 +323,11 @@ def check_sets(name: str, value: Any, n_clusters: int) -> BoolArray:
         return raw
     good = raw.ndim == 1 and (raw.dtype.kind in "iu" or not raw.size)
     if not good or not ((raw >= 0) & (raw < n_clusters)).all():
-        raise ValueError(
-            f"`{name}` must be clusters in 0..{n_clusters - 1}, or a boolean array of shape "
-            f"({n_clusters},) or (s, {n_clusters}), got {value!r}."
+        raise InputError(
+            name,
+            f"be clusters in 0..{n_clusters - 1}, or a boolean array of shape "
+            f"({n_clusters},) or (s, {n_clusters})",
+            value,
         )
     return np.isin(np.arange(n_clusters), raw)
 
@@ -330,13 +336,15 @@ def _check_given(value: ArrayLike, c: int) -> BoolArray:
     """Refuse sets that leave a cluster out: no object could be in it."""
     if value is None or np.isscalar(value):
         listed = ", ".join(map(repr, KINDS))
-        raise ValueError(f"`kind` must be one of {listed} or an (f, {c}) array, got {value!r}.")
+        raise InputError("kind", f"be one of {listed} or an (f, {c}) array", value)
     sets = check_focal_sets(value, n_clusters=c, name="kind")
     missing = np.flatnonzero(~sets.any(axis=0))
     if len(missing):
-        raise ValueError(
-            f"`kind` must have every cluster in some set, got none with cluster {missing[0]} "
-            "(0-based). Add a set, or lower `n_clusters`."
+        raise InputError(
+            "kind",
+            "have every cluster in some set",
+            Message(f"none with cluster {missing[0]} (0-based)"),
+            Message("Add a set, or lower ", Name("n_clusters"), "."),
         )
     return sets
 
@@ -350,17 +358,18 @@ def _with_ends(sets: BoolArray, omega: BoolArray, empty: BoolArray) -> BoolArray
 
 def _check_no_pairs(pairs: ArrayLike | None, kind: str) -> None:
     if pairs is not None:
-        raise ValueError(f"`pairs` must be None when `kind` is {kind}. Use `kind='pairs'`.")
+        requirement = Message("be None when ", Name("kind"), f" is {kind}")
+        remedy = Message("Use ", Setting("kind", "pairs", is_quoted=True), ".")
+        raise InputError("pairs", requirement, pairs, remedy)
 
 
-def _check_pairs(value: ArrayLike, c: int) -> NDArray[np.intp]:
+def _check_pairs(value: ArrayLike, c: int) -> IntArray:
     raw = _array(value)
     if raw.size == 0:
         return np.zeros((0, 2), dtype=np.intp)
     good = raw.ndim == 2 and raw.shape[1] == 2 and raw.dtype.kind in "iu"
     if not good or raw.min() < 0 or raw.max() >= c or (raw[:, 0] == raw[:, 1]).any():
-        wanted = f"pairs of distinct clusters in 0..{c - 1}"
-        raise ValueError(f"`pairs` must be {wanted}, got {value!r}.")
+        raise InputError("pairs", f"be pairs of distinct clusters in 0..{c - 1}", value)
     return raw.astype(np.intp)
 
 
@@ -368,12 +377,12 @@ def _check_similarity(value: ArrayLike, c: int | None = None) -> Array:
     s = np.asarray(value, dtype=np.float64)
     size = s.shape[0] if c is None and s.ndim else c
     if s.shape != (size, size):
-        raise ValueError(f"`similarity` must have shape ({c or 'c'}, {c or 'c'}), got {s.shape}.")
+        raise InputError("similarity", f"have shape ({c or 'c'}, {c or 'c'})", s.shape)
     if not np.isfinite(s).all() or s.min() < 0.0:
         bad = s[~(np.isfinite(s) & (s >= 0.0))][0]
-        raise ValueError(f"`similarity` must be finite and non-negative, got {float(bad)}.")
+        raise InputError("similarity", "be finite and non-negative", float(bad))
     if not np.allclose(s, s.T, rtol=1e-8, atol=1e-12 * s.max()):
-        raise ValueError("`similarity` must be symmetric, got an array that is not.")
+        raise InputError("similarity", "be symmetric", Message("an array that is not"))
     return s
 
 

@@ -17,11 +17,14 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import squareform
 
-from credpart._checks import Array, check_fraction
+from credpart._arrays import Array, BoolArray
+from credpart._checks import check_fraction
+from credpart._messages import Message, Name
 from credpart._progress import Progress
+from credpart.errors import InputError
 
 ROUNDING = 1e-12  # bounds that leave [0, 1], or cross, by less are moved back
 SUM_TOLERANCE = 1e-6  # how far the posteriors of one object may be from a sum of 1
@@ -84,18 +87,15 @@ class PairwiseIntervals:
             np.fill_diagonal(bound, 1.0)
         return bounds
 
-    def contains(self, P: ArrayLike) -> NDArray[np.bool_]:
+    def contains(self, P: ArrayLike) -> BoolArray:
         """Tell which pairs have their value of ``P`` (condensed or square) within the bounds."""
         values = np.asarray(P, dtype=np.float64)
         n = self.n_objects
         if values.shape not in ((n, n), self.lower.shape):
-            raise ValueError(
-                f"`P` must have shape {self.lower.shape} or {(n, n)}, got {values.shape}."
-            )
+            raise InputError("P", f"have shape {self.lower.shape} or {(n, n)}", values.shape)
         if values.ndim == 2:
             values = squareform(values, checks=False)
-        inside: NDArray[np.bool_] = (self.lower <= values) & (values <= self.upper)
-        return inside
+        return np.asarray((self.lower <= values) & (values <= self.upper))
 
 
 @overload
@@ -190,10 +190,9 @@ def cross_intervals(
     right = _by_object("posteriors", posteriors)
     if left.shape[1:] != right.shape[1:]:
         c, B = right.shape[1:]
-        raise ValueError(
-            f"`posteriors_new` must have {B} replicates and {c} clusters as `posteriors` has, "
-            f"got {left.shape[2]} and {left.shape[1]}."
-        )
+        as_known = Message(f"have {B} replicates and {c} clusters as ", Name("posteriors"), " has")
+        got = Message(f"{left.shape[2]} and {left.shape[1]}")
+        raise InputError("posteriors_new", as_known, got)
     rank = _rank(check_fraction("level", level), right.shape[2])
     slabs = _slabs(left, right, [rank], n_jobs=n_jobs, distinct=False)
     empty = np.empty((1, 2, 0, len(right)))
@@ -211,7 +210,7 @@ def pairwise_probabilities(posteriors: ArrayLike) -> Array:
     """
     values = np.asarray(posteriors, dtype=np.float64)
     if values.ndim != 2:
-        raise ValueError(f"`posteriors` must have shape (n, c), got {values.shape}.")
+        raise InputError("posteriors", "have shape (n, c)", values.shape)
     by_cluster = _by_object("posteriors", values[None])[:, :, 0].T.copy()
     rows = (  # a row of pairs at a time: the square is never formed, and BLAS is not called
         np.einsum("k,kn->n", by_cluster[:, i], by_cluster[:, i + 1 :]) for i in range(len(values))
@@ -230,10 +229,11 @@ def _rank(level: float, B: int) -> Rank:
     alpha = 1.0 - level
     needed = ceil(2.0 / alpha * (1.0 - ROUNDING))
     if needed > B:
-        raise ValueError(
-            f"`posteriors` must hold at least {needed} replicates for level {level:g} "
-            f"(B >= 2 / alpha), got {B}. "
-            "Draw more replicates, or lower the level."
+        raise InputError(
+            "posteriors",
+            f"hold at least {needed} replicates for level {level:g} (B >= 2 / alpha)",
+            B,
+            "Draw more replicates, or lower the level.",
         )
     h = (B - 1) * alpha / 2.0  # R's type 7
     return Rank(floor(h) + 1, h - floor(h))
@@ -249,8 +249,7 @@ def _slabs(
         delayed(_slab)(left, right, slice(i, min(i + TILE_ROWS, m)), (i + 1) * distinct, ranks)
         for i in starts
     )
-    slabs: Iterator[Array] = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
-    return slabs
+    yield from Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
 
 
 def _slab(left: Array, right: Array, rows: slice, first: int, ranks: list[Rank]) -> Array:
@@ -323,9 +322,9 @@ def _by_object(name: str, posteriors: ArrayLike) -> Array:
     """Check posteriors and return them as a C-ordered (n, c, B) array: replicates side by side."""
     values = np.asarray(posteriors)
     if values.ndim != 3 or 0 in values.shape:
-        raise ValueError(f"`{name}` must have shape (B, n, c), none of them 0, got {values.shape}.")
+        raise InputError(name, "have shape (B, n, c), none of them 0", values.shape)
     if values.dtype.kind not in "biuf":
-        raise ValueError(f"`{name}` must hold real numbers, got dtype {values.dtype}.")
+        raise InputError(name, "hold real numbers", Message(f"dtype {values.dtype}"))
     by_object = np.ascontiguousarray(values.transpose(1, 2, 0), dtype=np.float64)
     for start in range(0, len(by_object), 64):  # blocks, since the sums alone could fill memory
         block = by_object[start : start + 64]
@@ -333,16 +332,19 @@ def _by_object(name: str, posteriors: ArrayLike) -> Array:
         good = (np.abs(sums - 1.0) <= SUM_TOLERANCE) & (block.min(axis=1) >= 0.0)
         if not good.all():
             i, b = np.argwhere(~good)[0]
-            raise ValueError(_complaint(name, block[i, :, b], f"replicate {b}, object {start + i}"))
+            raise _no_probabilities(name, block[i, :, b], f"replicate {b}, object {start + i}")
     return by_object
 
 
-def _complaint(name: str, row: Array, where: str) -> str:
+def _no_probabilities(name: str, row: Array, where: str) -> InputError:
     if not np.isfinite(row).all():
-        return f"`{name}` must be finite, got {row.tolist()} in {where}. Leave the replicate out."
-    return (
-        f"`{name}` must be probabilities that sum to 1 over the clusters, got {row.tolist()} "
-        f"(sum {row.sum():g}) in {where}. Is the order of the axes (replicate, object, cluster)?"
+        got = Message(f"{row.tolist()} in {where}")
+        return InputError(name, "be finite", got, "Leave the replicate out.")
+    return InputError(
+        name,
+        "be probabilities that sum to 1 over the clusters",
+        Message(f"{row.tolist()} (sum {row.sum():g}) in {where}"),
+        "Is the order of the axes (replicate, object, cluster)?",
     )
 
 
@@ -350,7 +352,7 @@ def _levels(level: object) -> list[float]:
     several = isinstance(level, Iterable) and not isinstance(level, str | bytes)
     levels = [check_fraction("level", one) for one in (level if several else [level])]  # type: ignore[attr-defined]
     if not levels:
-        raise ValueError("`level` must be one number or several, got none.")
+        raise InputError("level", "be one number or several", Message("none"))
     return levels
 
 
@@ -361,34 +363,32 @@ def _n_objects(n_pairs: int) -> int:
 def _condensed(name: str, value: ArrayLike) -> Array:
     bound = np.array(value, dtype=np.float64)
     if bound.ndim != 1:
-        raise ValueError(
-            f"`{name}` must be condensed, one value for each pair i < j, got shape {bound.shape}. "
-            "Turn a square array into one with `scipy.spatial.distance.squareform`."
+        raise InputError(
+            name,
+            "be condensed, one value for each pair i < j",
+            Message(f"shape {bound.shape}"),
+            "Turn a square array into one with `scipy.spatial.distance.squareform`.",
         )
     n = _n_objects(len(bound))
     if n * (n - 1) // 2 != len(bound):
-        raise ValueError(
-            f"`{name}` must have n (n - 1) / 2 values for some n, got {len(bound)} "
-            f"({n} objects have {n * (n - 1) // 2} pairs, {n + 1} have {n * (n + 1) // 2})."
-        )
+        pairs = f"({n} objects have {n * (n - 1) // 2} pairs, {n + 1} have {n * (n + 1) // 2})"
+        got = Message(f"{len(bound)} {pairs}")
+        raise InputError(name, "have n (n - 1) / 2 values for some n", got)
     if not np.isfinite(bound).all():
         first = int(np.flatnonzero(~np.isfinite(bound))[0])
-        raise ValueError(f"`{name}` must be finite, got {float(bound[first])} for pair {first}.")
+        raise InputError(name, "be finite", Message(f"{float(bound[first])} for pair {first}"))
     return bound
 
 
 def _put_in_order(lower: Array, upper: Array) -> None:
     """Check ``0 <= lower <= upper <= 1`` and take rounding errors away, in place."""
     if lower.shape != upper.shape:
-        raise ValueError(
-            f"`lower` and `upper` must have the same length, got {len(lower)} and {len(upper)}."
-        )
+        got = Message(f"{len(lower)} and {len(upper)}")
+        raise InputError("lower", Message("be of the same length as ", Name("upper")), got)
     bad = (lower < -ROUNDING) | (lower > upper + ROUNDING) | (upper > 1.0 + ROUNDING)
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
-        raise ValueError(
-            "`lower` and `upper` must satisfy 0 <= lower <= upper <= 1, "
-            f"got [{lower[first]:g}, {upper[first]:g}] for pair {first}."
-        )
+        got = Message(f"[{lower[first]:g}, {upper[first]:g}] for pair {first}")
+        raise InputError("lower", "satisfy 0 <= lower <= upper <= 1", got)
     np.clip(lower, 0.0, 1.0, out=lower)
     np.clip(upper, lower, 1.0, out=upper)

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credpart._checks import Array, check_choice
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart._checks import check_choice
+from credpart._messages import Message, Name
 from credpart._threads import one_blas_thread
-from credpart.focal import BoolArray, intersection_matrix, set_names
+from credpart.errors import InputError
+from credpart.focal import intersection_matrix, set_names
 from credpart.partition import EvidentialPartition
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ __all__ = [
 
 BLOCK_PAIRS = 2**20  # pairs compared at a time
 
-Labels = NDArray[np.intp]
+Labels = IntArray
 
 
 class Shares(NamedTuple):
@@ -144,7 +147,8 @@ def confusion(partition: EvidentialPartition, classes: ArrayLike) -> "pd.DataFra
     """
     import pandas as pd
 
-    names, members = np.unique(_check_labels(classes, partition.n_objects), return_inverse=True)
+    labels = _check_labels("classes", classes, partition.n_objects)
+    names, members = np.unique(labels, return_inverse=True)
     order, cluster_names = _named_clusters(partition, names, members)
     focal = partition.focal_sets[:, order]
     counts = np.zeros((len(names), len(focal)), dtype=int)
@@ -170,7 +174,8 @@ def misplaced(partition: EvidentialPartition, classes: ArrayLike) -> float:
     >>> misplaced(partition, ["a", "a", "b", "b", "b"])
     0.2
     """
-    names, members = np.unique(_check_labels(classes, partition.n_objects), return_inverse=True)
+    labels = _check_labels("classes", classes, partition.n_objects)
+    names, members = np.unique(labels, return_inverse=True)
     matched, clusters = _matching(partition, members, len(names))
     right = np.zeros((len(names), partition.n_clusters), dtype=bool)
     right[matched, clusters] = True
@@ -273,7 +278,7 @@ def credal_rand(
     agreement = AGREEMENTS[check_choice("kind", kind, AGREEMENTS)]
     n, total = first.n_objects, 0.0
     if n < 2:
-        raise ValueError(f"`one` must have at least 2 objects, got {n}.")
+        raise InputError("one", "have at least 2 objects", n)
     with one_blas_thread():
         for pairs in zip(_pairs(first), _pairs(second), strict=True):
             total += float(agreement(*pairs).sum())
@@ -324,23 +329,24 @@ def _same_objects(
 ) -> tuple[EvidentialPartition, EvidentialPartition]:
     """Labels as hard partitions; both must be of the same objects."""
     one, other = (
-        value if isinstance(value, EvidentialPartition) else _hard(value) for value in values
+        value if isinstance(value, EvidentialPartition) else _hard(name, value)
+        for name, value in zip(("one", "other"), values, strict=True)
     )
     if one.n_objects != other.n_objects:
-        raise ValueError(
-            f"`other` must have as many objects as `one`, {one.n_objects}, got {other.n_objects}."
-        )
+        as_many = Message("have as many objects as ", Name("one"), f", {one.n_objects}")
+        raise InputError("other", as_many, other.n_objects)
     return one, other
 
 
-def _hard(labels: Any) -> EvidentialPartition:
-    return EvidentialPartition.from_hard(np.unique(_check_labels(labels), return_inverse=True)[1])
+def _hard(name: str, value: Any) -> EvidentialPartition:
+    labels = _check_labels(name, value)
+    return EvidentialPartition.from_hard(np.unique(labels, return_inverse=True)[1])
 
 
-def _check_labels(value: Any, n: int | None = None) -> NDArray[Any]:
+def _check_labels(name: str, value: Any, n: int | None = None) -> NDArray[Any]:
     labels = np.asarray(value)
     if labels.ndim != 1 or not labels.size:
-        raise ValueError(f"Labels must have shape (n,), got {labels.shape}.")
+        raise InputError(name, "have shape (n,)", labels.shape)
     if n is not None and len(labels) != n:
-        raise ValueError(f"`classes` must have {n} labels, one an object, got {len(labels)}.")
+        raise InputError(name, f"have {n} labels, one for each object", len(labels))
     return labels

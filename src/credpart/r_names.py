@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from credpart._checks import Array, check_choice, check_fraction, check_integer
+from credpart._arrays import Array
+from credpart._checks import check_choice, check_fraction, check_integer
 from credpart.clustering import CalibratedClustering
+from credpart.errors import InputError
 from credpart.mixture import MixtureFit
 from credpart.partition import EvidentialPartition
 
@@ -137,7 +139,7 @@ def _mclust_arguments(param: Mapping[str, Any] | None) -> dict[str, Any]:
     """The arguments of Mclust under our names; what R calls NULL is our default."""
     given = {} if param is None else param
     if not isinstance(given, Mapping):
-        raise ValueError(f"`param` must be a dict of arguments of Mclust, got {param!r}.")
+        raise InputError("param", "be a dict of arguments of Mclust", param)
     names = [MCLUST[check_choice("param", name, MCLUST)] for name in given]
     return {
         name: value for name, value in zip(names, given.values(), strict=True) if value is not None

@@ -10,11 +10,10 @@ proximal one, ``min f(x + d) + RIDGE |d|^2``, which leaves the optimum of ``f`` 
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from credpart._checks import Array
+from credpart._arrays import Array, BoolArray, IntArray
 
-Mask = NDArray[np.bool_]
+Mask = BoolArray
 
 # Both relative to the largest coefficient.  A full step leaves a gradient of 2 RIDGE |d|, and
 # |d| <= sqrt(2): below TOLERANCE, so one full step settles a face.
@@ -118,7 +117,7 @@ def _entering(g: Array, free: Mask, moved: Mask) -> Mask:
     return entering
 
 
-def _packed(free: Mask) -> tuple[NDArray[np.intp], Mask]:
+def _packed(free: Mask) -> tuple[IntArray, Mask]:
     """Return the indices of the free variables, padded to one length, and which are no padding."""
     counts = free.sum(axis=1, keepdims=True)
     width = int(counts.max())

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credpart import __version__
+from credpart._messages import Message, Name
 from credpart.clustering import CalibratedClustering
+from credpart.errors import InputError, InputTypeError
 from credpart.partition.storage import (
     UNREADABLE,
     decode_index,
@@ -91,7 +93,8 @@ def save_model(
     True
     """
     if not isinstance(model, CalibratedClustering):
-        raise TypeError(f"`model` must be a CalibratedClustering, got {type(model).__name__}.")
+        got = Message(type(model).__name__)
+        raise InputTypeError("model", "be a CalibratedClustering", got)
     check_is_fitted(model, "partition_")
     writer = _Writer()
     attributes = vars(model) | {"random_state": _seed(model.random_state)}
@@ -138,9 +141,9 @@ def load_with_notes(path: str | os.PathLike[str]) -> tuple[CalibratedClustering,
             setattr(model, name, value)
         return model, dict(about["notes"])
     except UNREADABLE as error:
-        raise ValueError(
-            f"`path` must be a file written by `save_model`, got {os.fspath(path)!r} ({error})."
-        ) from error
+        requirement = Message("be a file written by ", Name("save_model"))
+        got = Message(f"{os.fspath(path)!r} ({error})")
+        raise InputError("path", requirement, got) from error
 
 
 def _seed(random_state: Any) -> int | None:
@@ -183,7 +186,7 @@ class _Writer:
         for kind, encode in ENCODERS.items():
             if isinstance(value, kind):
                 return encode(self, value)
-        raise TypeError(f"`model` must hold arrays and values, got {value!r}.")
+        raise InputTypeError("model", "hold arrays and values", value)
 
     def array(self, value: NDArray[Any]) -> Any:
         """Arrays of objects, such as names of columns, would need pickle."""

@@ -17,8 +17,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from credpart._checks import check_choice, check_positive
+from credpart._arrays import Array
+from credpart._checks import check_choice, check_positive, in_cell
+from credpart._messages import ColumnName, Message, Name, Part, RowNumber
 from credpart.datasets import DATASETS, load
+from credpart.errors import (
+    FileContentError,
+    InputError,
+    MissingFileError,
+    MissingPackageError,
+    UnreadableFileError,
+)
 
 UNREADABLE = pd.errors.EmptyDataError, pd.errors.ParserError, pd.errors.ParserWarning
 
@@ -86,23 +95,21 @@ class Transform:
         check_positive("cofactor", self.cofactor)
         good = all(isinstance(part, Real) and np.isfinite(part) for part in self.logicle)
         if len(self.logicle) != 4 or not good:
-            raise ValueError(
-                f"`logicle` must be four finite numbers T, M, W, A, got {self.logicle!r}."
-            )
+            raise InputError("logicle", "be four finite numbers T, M, W, A", self.logicle)
 
-    def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, values: Array) -> Array:
         """The transformed values."""
         return TRANSFORMS[self.name](self, values)
 
 
-def _logicle(transform: Transform, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _logicle(transform: Transform, values: Array) -> Array:
     T, M, W, A = transform.logicle
-    scale = _extra("flowutils.transforms", "`transform` 'logicle'").logicle
-    result: NDArray[np.float64] = scale(values, None, t=T, m=M, w=W, a=A)
+    scale = _extra("flowutils.transforms", Name("transform"), " 'logicle'").logicle
+    result: Array = scale(values, None, t=T, m=M, w=W, a=A)
     return result
 
 
-TRANSFORMS: Mapping[str, Callable[[Transform, NDArray[np.float64]], NDArray[np.float64]]] = {
+TRANSFORMS: Mapping[str, Callable[[Transform, Array], Array]] = {
     "none": lambda transform, values: values,
     "asinh": lambda transform, values: np.arcsinh(values / transform.cofactor),
     "logicle": _logicle,
@@ -166,12 +173,12 @@ def _check_columns(
 ) -> Sequence[str]:
     unknown = [column for column in wanted if column not in frame]
     if unknown or not wanted:
-        known = ", ".join(map(repr, frame))
-        got = ", ".join(map(repr, unknown)) or "none"
-        raise ValueError(f"`{name}` must be in {source!r}, got {got}. Its columns are {known}.")
+        got = Message(", ".join(map(repr, unknown)) or "none")
+        known = f"Its columns are {', '.join(map(repr, frame))}."
+        raise InputError(name, f"be in {source!r}", got, known)
     twice = sorted({column for column in wanted if list(wanted).count(column) > 1})
     if twice:
-        raise ValueError(f"`{name}` must be distinct, got {twice[0]!r} more than once.")
+        raise InputError(name, "be distinct", Message(f"{twice[0]!r} more than once"))
     return wanted
 
 
@@ -187,12 +194,14 @@ def _transformed(
 def _classes(column: pd.Series, source: str) -> NDArray[np.str_]:
     missing = np.flatnonzero(column.isna())
     if len(missing):
-        raise ValueError(
-            f"`label_column` must be known for all objects, got none in column {column.name!r} of "
-            f"{source!r}, row {missing[0]}. Give the unknown ones a class of their own."
+        place = (ColumnName(str(column.name)), f" of {source!r}, ", RowNumber(int(missing[0])))
+        raise InputError(
+            "label_column",
+            "be known for all objects",
+            Message("none in ", *place),
+            "Give the unknown ones a class of their own.",
         )
-    classes: NDArray[np.str_] = column.astype(str).to_numpy(dtype=np.str_)
-    return classes
+    return column.astype(str).to_numpy(dtype=np.str_)
 
 
 def _load(source: str | os.PathLike[str]) -> Loaded:
@@ -205,16 +214,16 @@ def _load(source: str | os.PathLike[str]) -> Loaded:
         return Loaded(data.X.assign(**{"class": data.y}), label_column="class")
     if kind not in READERS:
         kinds, names = ", ".join(READERS), ", ".join(map(repr, DATASETS))
-        raise ValueError(
-            f"`source` must be a file that ends in {kinds}, or one of {names}, got {name!r}."
-        )
+        raise InputError("source", f"be a file that ends in {kinds}, or one of {names}", name)
     try:
         with path.open("rb"):
             pass
         return READERS[kind](path)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise type(error)(f"`source` must be a file, got {name!r}: {reason}.") from None
+        missing = isinstance(error, FileNotFoundError)
+        refusal = MissingFileError if missing else UnreadableFileError
+        raise refusal("source", "be a file", Message(f"{name!r}: {reason}")) from None
 
 
 def _read_text(path: Path, separators: Sequence[str]) -> Loaded:
@@ -229,10 +238,9 @@ def _read_text(path: Path, separators: Sequence[str]) -> Loaded:
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(path, index_col=False, **options)
     except UnicodeDecodeError as error:
-        raise ValueError(f"{str(path)!r} must be text in UTF-8 ({error}).") from None
+        raise _refused(path, "be text in UTF-8", error) from None
     except UNREADABLE as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise ValueError(f"{str(path)!r} must be a table with a header ({reason}).") from None
+        raise _refused(path, "be a table with a header row", error) from None
     frame.columns = _distinct(path, ["" if pd.isna(name) else str(name) for name in names])
     # R writes the names of rows into a first column without a name.
     return Loaded(frame, id_column="" if len(frame.columns) > 1 and not frame.columns[0] else None)
@@ -243,7 +251,7 @@ def _read_parquet(path: Path) -> Loaded:
     try:
         frame = pd.read_parquet(path, engine="pyarrow")
     except ValueError as error:  # what pyarrow raises is one
-        raise ValueError(f"{str(path)!r} must be a Parquet file ({error}).") from None
+        raise _refused(path, "be a Parquet file", error) from None
     kept = [name for name in frame.index.names if name is not None]
     frame = frame.reset_index(level=kept)
     frame.columns = _distinct(path, [str(name) for name in frame.columns])
@@ -258,7 +266,7 @@ def _read_fcs(path: Path) -> Loaded:
             data = flowio.FlowData(stream)
         values = data.as_array(preprocess=True)
     except Exception as error:  # a damaged file makes flowio raise errors of any kind
-        raise ValueError(f"{str(path)!r} must be an FCS file ({error}).") from None
+        raise _refused(path, "be an FCS file", error) from None
     both = zip(data.pnn_labels, data.pns_labels, strict=True)
     names = _distinct(path, [marker.strip() or channel for channel, marker in both])
     time = () if data.time_index is None else (names[data.time_index],)
@@ -267,15 +275,21 @@ def _read_fcs(path: Path) -> Loaded:
     return Loaded(pd.DataFrame(values, columns=names), left_out=time, plain=plain)
 
 
+def _refused(path: Path, requirement: str, error: Exception) -> FileContentError:
+    """What to raise where a reader of files has raised an error."""
+    reason = " ".join(str(error).split()).rstrip(".")
+    got = Message(f"a file that cannot be read as such ({reason})")
+    return FileContentError("source", str(path), requirement, got)
+
+
 def _distinct(path: Path, names: list[str]) -> pd.Index:
     """Names of columns; pandas alone would rename those that occur twice."""
     index = pd.Index(names)
     twice = index[index.duplicated()]
     if len(twice):
-        raise ValueError(
-            f"{str(path)!r} must have distinct column names, got {twice[0]!r} more than once. "
-            "Rename the columns."
-        )
+        got = Message(f"{twice[0]!r} more than once")
+        requirement, remedy = "have distinct column names", "Rename the columns."
+        raise FileContentError("source", str(path), requirement, got, remedy)
     return index
 
 
@@ -285,20 +299,26 @@ def _check_cells(column: pd.Series, source: str) -> None:
         numbers = pd.to_numeric(column, errors="coerce")
         bad = np.flatnonzero(numbers.isna() & column.notna())
         if len(bad):
-            raise ValueError(
-                f"{source!r} must hold numbers, got {str(column.iloc[bad[0]])!r} in column "
-                f"{column.name!r}, row {bad[0]}. Leave the column out with `columns`, or name it "
-                "as `id_column` or `label_column`."
+            cell, names = repr(str(column.iloc[bad[0]])), (Name("id_column"), Name("label_column"))
+            raise FileContentError(
+                "source",
+                source,
+                "hold numbers",
+                in_cell(cell, ColumnName(str(column.name)), int(bad[0])),
+                Message(
+                    *("Leave the column out with ", Name("columns"), ", or name it as "),
+                    *(names[0], " or ", names[1], "."),
+                ),
             )
 
 
-def _extra(module: str, what: str) -> Any:
+def _extra(module: str, *what: Part) -> Any:
     """A module of the optional ones that files need."""
     try:
         return import_module(module)
     except ImportError:
-        raise ImportError(
-            f"{what} needs the package {module.split('.')[0]}: pip install 'credpart[io]'"
+        raise MissingPackageError(
+            *what, f" needs the package {module.split('.')[0]}: pip install 'credpart[io]'"
         ) from None
 
 

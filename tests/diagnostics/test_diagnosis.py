@@ -264,7 +264,7 @@ def test_a_model_that_was_chosen_once(evidence):
     fits = dict.fromkeys(((3, "EII"), (3, "VII")), evidence.mixture)
     several = replace(evidence.selection, fits=fits)
     found = findings.structure(evidence._replace(selection=several, is_chosen_once=True))
-    assert (found.severity, found.advice) == ("caution", 'Fit with selection="each".')
+    assert (found.severity, found.advice) == ("caution", "Fit with selection='each'.")
     numbers = replace(evidence.selection, fits={(2, "EII"): None, (3, "EII"): None})
     for selection in (evidence.selection, numbers):  # no model to choose
         changes = {"selection": selection, "is_chosen_once": True}
@@ -278,7 +278,7 @@ def test_fit_to_the_intervals(kind, expected):
     found = diagnose(fitted(GOOD, n_replicates=60, focal_sets=kind))
     named = {f.topic: f for f in found.findings}["fit to the intervals"]
     assert named.severity == expected
-    assert ('focal_sets="full"' in named.advice) == (expected != "ok")
+    assert ("focal_sets='full'" in named.advice) == (expected != "ok")
 
 
 @pytest.mark.parametrize(("covered", "expected"), [(0.9, "ok"), (0.6, "caution"), (0.4, "problem")])

@@ -10,8 +10,8 @@ import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 from credpart import fit_mixture, select_mixture
-from credpart._errors import CredpartWarning, DataWarning, DegeneracyWarning, DegenerateMixtureError
 from credpart.datasets import load_iris
+from credpart.errors import CredpartWarning, DataWarning, DegeneracyWarning, DegenerateMixtureError
 from credpart.mixture.covariance.structures import STRUCTURES
 from credpart.mixture.optimisation.em import Status
 
@@ -34,7 +34,7 @@ def with_cell(value, dtype=float):
 
 
 HOLE = r"`X` must be finite, got {} values, the first in column 'petal_length', row 7\. Drop or imp"
-ROWS = r"{} distinct row\(s\) of {} \(n = {}\) for n_clusters = 3; at least 4 are needed. Fit fewer"
+ROWS = r"{} distinct row\(s\) of {} \(n = {}\) for n_clusters=3; at least 4 are needed. Fit fewer"
 
 
 @each_function

@@ -3,7 +3,7 @@ import pytest
 
 from credpart import fit_mixture, select_mixture
 from credpart._checks import check_data
-from credpart._errors import DegeneracyWarning, DegenerateMixtureError
+from credpart.errors import DegeneracyWarning, DegenerateMixtureError
 from credpart.datasets import load, make_mixture3
 from credpart.mixture.covariance.structures import STRUCTURES
 from credpart.mixture.families.gaussian import Gaussian, GaussianParams

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from credpart import fit_mixture, select_mixture
-from credpart._errors import DegenerateMixtureError
+from credpart.errors import DegenerateMixtureError
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
 from credpart.mixture.covariance.structures import STRUCTURES
 from credpart.mixture.optimisation.em import Status

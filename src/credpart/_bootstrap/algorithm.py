@@ -24,10 +24,11 @@ from credpart._checks import (
     check_positive,
     check_weights,
 )
-from credpart._errors import DegeneracyWarning
+from credpart._messages import Message, Name
 from credpart._progress import Progress
 from credpart._random import RandomState, seed_sequence
 from credpart._threads import one_blas_thread
+from credpart.errors import DegeneracyWarning, InputError
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation.convergence import (
@@ -163,19 +164,18 @@ def chunk_size(n: int, width: int) -> int:
 def _check_fits(fit: MixtureFit | Sequence[MixtureFit]) -> tuple[MixtureFit, ...]:
     fits = (fit,) if isinstance(fit, MixtureFit) else tuple(fit)
     if len({(one.columns, one.n_objects, one.n_clusters) for one in fits}) != 1:
-        raise ValueError(
-            "`fit` must hold fits of the same data with the same number of clusters, "
-            f"got {list(fits)!r}."
-        )
+        same = "hold fits of the same data with the same number of clusters"
+        raise InputError("fit", same, list(fits))
     return fits
 
 
 def _check_total(weights: Array, c: int) -> None:
     if weights.sum() <= c:
-        raise ValueError(
-            f"`sample_weight` must sum to more than the {c} clusters, got a sum of "
-            f"{weights.sum():g}. A weight says how often an object was seen: multiply the weights "
-            "by a constant."
+        raise InputError(
+            "sample_weight",
+            f"sum to more than the {c} clusters",
+            Message(f"a sum of {weights.sum():g}"),
+            "A weight says how often an object was seen: multiply the weights by a constant.",
         )
 
 
@@ -233,8 +233,5 @@ def _warn_user(replicates: Replicates, *, is_asked: bool) -> None:
     fine = {Status.OK.label, *([Status.REGULARISED.label] if is_asked else [])}
     if set(counts) - fine:
         listed = ", ".join(f"{count} {name}" for name, count in counts.items())
-        warnings.warn(
-            f"Of {len(replicates)} replicates: {listed}. All were kept; see `status`.",
-            DegeneracyWarning,
-            stacklevel=4,
-        )
+        counted = f"Of {len(replicates)} replicates: {listed}. All were kept; see "
+        warnings.warn(DegeneracyWarning(counted, Name("status"), "."), stacklevel=4)

@@ -14,12 +14,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from credpart import __version__
+from credpart._arrays import IntArray
 from credpart._checks import check_data, check_integer
 from credpart._random import random_generator
 from credpart.cli.folder import check_folder, new_folder
-from credpart.cli.words import in_words, once
+from credpart.cli.vocabulary import in_shell
 from credpart.clustering import CalibratedClustering
 from credpart.diagnostics import diagnose
+from credpart.errors import InputError
 from credpart.focal import set_names
 from credpart.metrics import adjusted_rand, confusion, shares
 from credpart.mixture.models import MODELS
@@ -45,7 +47,7 @@ class Outcome:
 
     model: CalibratedClustering
     objects: Objects
-    rows: NDArray[np.intp]  # those that were fitted
+    rows: IntArray  # those that were fitted
     partition: EvidentialPartition  # of all objects
     remarks: list[str]
 
@@ -100,10 +102,10 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
 def check_jobs(value: Any) -> None:
     """Refuse what joblib would refuse in words of its own."""
     if value is not None and (not isinstance(value, int) or value == 0):
-        raise ValueError(f"`n_jobs` must be an integer other than 0, got {value!r}.")
+        raise InputError("n_jobs", "be an integer other than 0", value)
 
 
-def _fitted_rows(objects: Objects, request: Request) -> NDArray[np.intp]:
+def _fitted_rows(objects: Objects, request: Request) -> IntArray:
     n = len(objects.X)
     if request.fit_rows is None:
         return np.arange(n)
@@ -111,12 +113,12 @@ def _fitted_rows(objects: Objects, request: Request) -> NDArray[np.intp]:
     if not takes_categories(request.estimator["model"]):
         check_data(objects.X)  # all rows must be fit to be scored
     rng = random_generator(request.estimator["random_state"])
-    chosen: NDArray[np.intp] = np.sort(rng.permutation(n)[:wanted])
+    chosen: IntArray = np.sort(rng.permutation(n)[:wanted])
     return chosen
 
 
 def _partition(
-    model: CalibratedClustering, objects: Objects, rows: NDArray[np.intp]
+    model: CalibratedClustering, objects: Objects, rows: IntArray
 ) -> EvidentialPartition:
     """Masses of all objects: the fitted ones keep theirs."""
     others = np.setdiff1d(np.arange(len(objects.X)), rows)
@@ -129,13 +131,14 @@ def _partition(
 
 
 @contextmanager
-def heard(rows: NDArray[np.intp] | None, *, quiet: bool) -> Iterator[list[str]]:
+def heard(rows: IntArray | None, *, quiet: bool) -> Iterator[list[str]]:
     """Collect warnings in plain words; tell each once, unless ``quiet``."""
     remarks: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield remarks
-    remarks += once(in_words(str(warning.message), rows) for warning in caught)
+    texts = [in_shell(warning.message, rows) for warning in caught]
+    remarks += dict.fromkeys(texts)  # each of them once
     for remark in remarks if not quiet else ():
         print(f"Note: {remark}", file=sys.stderr)
 

@@ -12,6 +12,7 @@ from credpart import plot
 from credpart._checks import check_choice
 from credpart.cli.folder import check_file, new_file
 from credpart.cli.stored import Stored, stored_model
+from credpart.errors import InputError
 
 KINDS: Mapping[str, Callable[[Stored, Any], Any]] = {  # (model and notes, features or None)
     "partition": lambda s, features: plot.partition(
@@ -37,10 +38,10 @@ def write_picture(
     model: Path, kind: str, columns: Sequence[str] | None, out: Path | None, *, force: bool
 ) -> None:
     """Draw a picture of a fitted model into a file."""
-    draw = KINDS[check_choice("kind", kind, KINDS)]
+    draw = KINDS[check_choice("picture", kind, KINDS)]
     path = out or Path(f"{kind}.png")
     if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"`out` must end in {', '.join(FORMATS)}, got {str(path)!r}.")
+        raise InputError("out", f"end in {', '.join(FORMATS)}", str(path))
     check_file(path, force=force)
     stored = stored_model(model)
     mpl.use("agg")

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import typer
 
 from credpart.cli.app import app
-from credpart.cli.words import in_words
+from credpart.cli.vocabulary import in_shell
 
 INTERRUPTED = 130
 WRONG = 2  # what the user gave
@@ -58,7 +58,7 @@ def _tell(error: Exception) -> int:
     """Say in one line what is wrong; return the exit code."""
     usage: Any = getattr(error, "format_message", None)  # an error of the command line itself
     known = usage is not None or isinstance(error, USER_ERRORS)
-    text = in_words(usage() if usage else str(error)) or type(error).__name__
+    text = in_shell(usage() if usage else error) or type(error).__name__
     if not known:
         text = f"{type(error).__name__}: {text} (this is a bug; --debug shows where)"
     print(f"credpart: {text}", file=sys.stderr)

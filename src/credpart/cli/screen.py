@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from credpart.cli.folder import FILES
-from credpart.cli.words import advice_in_words
+from credpart.cli.vocabulary import in_shell
 from credpart.mixture import Selection
 
 GRADES = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
@@ -63,12 +63,12 @@ def _listed(sets: Mapping[str, int]) -> str:
 def _trust(console: Console, diagnosis: Mapping[str, Any]) -> None:
     """The verdict, and what else speaks against the fit."""
     grade = diagnosis["grade"]
-    verdict = advice_in_words(diagnosis["verdict"])
+    verdict = in_shell(diagnosis["verdict"])
     console.print(f"\n[{GRADES[grade]}]{grade.upper()}[/]  {escape(verdict)}")
     for finding in diagnosis["findings"]:
         if finding["severity"] != "ok" and finding["text"] not in diagnosis["verdict"]:
-            text = f"{finding['topic']}: {finding['text']}. {finding['advice'] or ''}"
-            console.print(f"- {escape(advice_in_words(text))}")
+            text = f"{finding['topic']}: {finding['text']}. {in_shell(finding['advice'])}"
+            console.print(f"- {escape(text.strip())}")
 
 
 def cells(frame: pd.DataFrame, corner: str) -> Table:

@@ -9,6 +9,7 @@ import pandas as pd
 from credpart._checks import Table
 from credpart._columns import as_cells
 from credpart.clustering import CalibratedClustering
+from credpart.errors import MissingFileError
 from credpart.storage import load_with_notes
 
 
@@ -38,8 +39,6 @@ def stored_model(path: Path) -> Stored:
     """The model of a folder, or of its model.npz."""
     file = path / "model.npz" if path.is_dir() else path
     if not file.is_file():
-        raise FileNotFoundError(
-            "`path` must be a folder that `credpart fit` made, or its model.npz, "
-            f"got {str(path)!r}."
-        )
+        made = "be a folder that `credpart fit` made, or its model.npz"
+        raise MissingFileError("path", made, str(path))
     return Stored(*load_with_notes(file))

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import softmax
 
-from credpart._checks import Array, check_integer
+from credpart._arrays import Array, IntArray
+from credpart._checks import check_integer
 from credpart._random import random_generator
 from credpart.intervals import pairwise_probabilities
 
@@ -55,7 +55,7 @@ class Sample:
     """
 
     X: Any
-    y: NDArray[np.intp]
+    y: IntArray
     posteriors: Array
     truth: Any
 

@@ -7,7 +7,8 @@ from scipy.special import softmax
 from scipy.stats import multivariate_t
 from scipy.stats import t as student
 
-from credpart._checks import Array, check_integer
+from credpart._arrays import Array
+from credpart._checks import check_integer
 from credpart.datasets.generators import RandomState, Sample
 
 

@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from credpart._checks import Array, check_integer
+from credpart._arrays import Array
+from credpart._checks import check_integer
 from credpart.datasets.generators import RandomState, Sample
+from credpart.errors import InputError
 
 
 class SurveyTruth(NamedTuple):
@@ -78,7 +80,7 @@ def make_survey(n: int = 500, random_state: RandomState = None, *, missing: floa
     """
     size, rng = check_integer("n", n, at_least=1), np.random.default_rng(random_state)
     if not 0.0 <= missing < 1.0:
-        raise ValueError(f"`missing` must be in [0, 1), got {missing!r}.")
+        raise InputError("missing", "be in [0, 1)", missing)
     y = rng.choice(len(SURVEY.proportions), size=size, p=SURVEY.proportions)
     columns, joint = {}, np.log(SURVEY.proportions)[None].repeat(size, axis=0)
     for j, table in enumerate(SURVEY.probabilities):

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from credpart._messages import Message
 from credpart.diagnostics.findings import CHECKS, MARGIN, SEVERITIES, Evidence, Finding
 from credpart.diagnostics.normality import normality_by_cluster
+from credpart.errors import InputError
 from credpart.focal import set_names
 from credpart.partition.describe import groups
 from credpart.partition.relational import upper_blocks
@@ -181,9 +183,11 @@ def summary_html(model: Any) -> str:
 
 def _evidence(model: Any) -> Evidence:
     if not hasattr(model, "replicates_") or not hasattr(model, "partition_"):
-        raise ValueError(
-            f"`model` must be a fitted CalibratedClustering, got {type(model).__name__!r}. "
-            "Call `fit` first; other clusterings have no replicates to judge."
+        raise InputError(
+            "model",
+            "be a fitted CalibratedClustering",
+            type(model).__name__,
+            "Call `fit` first; other clusterings have no replicates to judge.",
         )
     mixture, partition, X = model.mixture_, model.partition_, model._fit_X
     weights = getattr(model, "_fit_weights", None)
@@ -217,11 +221,12 @@ def _covered(partition: Any, intervals: Any) -> float:
     return count / first
 
 
-def _verdict(grade: str, worst: Finding, seen: Evidence) -> str:
+def _verdict(grade: str, worst: Finding, seen: Evidence) -> Message:
     if grade == "good":
         untested = f", if clusters follow model {seen.mixture.model}, which was not tested"
-        return f"{LEADS[grade]}{untested if seen.normality is None else ''}."
-    return f"{LEADS[grade]}: {worst.text}. {worst.advice}".strip()
+        return Message(f"{LEADS[grade]}{untested if seen.normality is None else ''}.")
+    advice = (" ", worst.advice) if worst.advice else ()
+    return Message(f"{LEADS[grade]}: ", worst.text, ".", *advice)
 
 
 def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:

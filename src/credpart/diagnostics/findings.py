@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from credpart._messages import Message, Name, Setting
 from credpart.diagnostics.normality import MOST_ROWS
 from credpart.focal import set_names
 from credpart.mixture.optimisation.convergence import Status
@@ -105,9 +106,10 @@ def normality(seen: Evidence) -> Finding:
         f"{_clusters(rejected)} not normal, lowest p = {_p(lowest)}{some}, so the intervals may "
         "miss their level"
     )
-    advice = (
-        "Try another family, such as model=['VVV', 't', 'skew-t']; transform skewed columns (log, "
-        "asinh); look for outliers; or try more clusters."
+    advice = Message(
+        "Try another family, such as ",
+        Setting("model", ["VVV", "t", "skew-t"]),
+        "; transform skewed columns (log, asinh); look for outliers; or try more clusters.",
     )
     return Finding(topic, "problem" if lowest < REFUTED else "caution", text, advice)
 
@@ -152,13 +154,15 @@ def structure(seen: Evidence) -> Finding:
     rivals = [fit for fit in seen.selection.fits if fit[0] == seen.mixture.n_clusters]
     if seen.is_chosen_once and len(rivals) > 1:
         text = f"model {name} was chosen once, as if it had been known: the intervals are too short"
-        return Finding(topic, "caution", text, 'Fit with selection="each".')
+        advice = Message("Fit with ", Setting("selection", "each"), ".")
+        return Finding(topic, "caution", text, advice)
     B = len(seen.replicates)
     listed = ", ".join(f"{model} {count}" for model, count in list(chosen.items())[:5])
     listed += f" and {len(chosen) - 5} others" if len(chosen) > 5 else ""
     if name not in chosen:
         text = f"model {name} was selected, but no replicate chose it: {listed}"
-        advice = f"The choice is fragile: compare with model={next(iter(chosen))!r}."
+        other = Setting("model", next(iter(chosen)))
+        advice = Message("The choice is fragile: compare with ", other, ".")
         return Finding(topic, "caution", text, advice)
     if len(chosen) == 1:
         return Finding(topic, "ok", f"all {B} replicates have model {name}", "")
@@ -181,7 +185,8 @@ def number_of_clusters(seen: Evidence) -> Finding:
     text = f"{c} leads {rival} by {lead:.1f} of {name.upper()}"
     if lead >= STRONG:
         return Finding(topic, "ok", text, "")
-    advice = f"The intervals take {c} for granted: compare with n_clusters={rival}."
+    other = Setting("n_clusters", rival)
+    advice = Message(f"The intervals take {c} for granted: compare with ", other, ".")
     return Finding(topic, "caution", f"{text}, which is not strong evidence", advice)
 
 
@@ -193,9 +198,10 @@ def fit_to_intervals(seen: Evidence) -> Finding:
     )
     severity = _graded(seen.covered, COVERED, HARDLY_COVERED)
     is_full = len(seen.partition.focal_sets) >= 2**seen.partition.n_clusters - 1
-    advice = "All sets are allowed already: look for another model, or for more objects."
+    advice = Message("All sets are allowed already: look for another model, or for more objects.")
     if not is_full:
-        advice = 'Allow more focal sets: refit_partition(focal_sets="full"), or omega=True.'
+        full = Setting("focal_sets", "full", method="refit_partition")
+        advice = Message("Allow more focal sets: ", full, ", or ", Setting("omega", True), ".")
     return Finding("fit to the intervals", severity, text, "" if severity == "ok" else advice)
 
 
@@ -206,7 +212,7 @@ def precision(seen: Evidence) -> Finding:
     text = f"{tail:g} of {B} replicates lie beyond each bound of a {100 * seen.level:g} % interval"
     severity = _graded(tail * (1.0 + 1e-9), TAIL, SHORT_TAIL)
     needed = int(np.ceil(2.0 * TAIL / (1.0 - seen.level) * (1.0 - 1e-9)))
-    advice = f"Take n_replicates={needed} or more, or a lower level."
+    advice = Message("Take ", Setting("n_replicates", needed), " or more, or a lower level.")
     return Finding("precision", severity, text, "" if severity == "ok" else advice)
 
 
@@ -221,7 +227,8 @@ def ambiguity(seen: Evidence) -> Finding:
         return Finding("ambiguity", "ok", text, "")
     if empty:
         text += f", and no object is surely in {', '.join(empty[:5])}"
-    advice = "Clusters overlap: read `set_label` and not `label`, and try fewer clusters."
+    read = "Clusters overlap: read ", Name("set_label"), " and not ", Name("label")
+    advice = Message(*read, ", and try fewer clusters.")
     return Finding("ambiguity", "caution", text, advice)
 
 

@@ -9,10 +9,11 @@ References
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import lognorm
 
-from credpart._checks import Array, check_data, check_weights
+from credpart._arrays import Array, IntArray
+from credpart._checks import check_data, check_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,7 +173,7 @@ def holm(p: Array) -> Array:
     return adjusted
 
 
-def _rows_of(weights: Array) -> NDArray[np.intp]:
+def _rows_of(weights: Array) -> IntArray:
     """Rows that count in a cluster, at most `MOST_ROWS` of them."""
     rows = np.flatnonzero(weights > min(NEGLIGIBLE, 0.5 * weights.max()))
     if len(rows) <= MOST_ROWS:

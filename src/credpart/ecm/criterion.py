@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from credpart._checks import Array
+from credpart._arrays import Array, BoolArray
 from credpart.ecm.spaces import Space
-from credpart.focal import BoolArray
 
 
 class Criterion(NamedTuple):

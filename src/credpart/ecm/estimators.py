@@ -3,16 +3,17 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from credpart._checks import Array, check_choice, check_data, check_positive
+from credpart._arrays import Array, IntArray
+from credpart._checks import check_choice, check_data, check_positive
 from credpart.dissimilarities import METRICS, check_distinct, dissimilarities
 from credpart.ecm.criterion import best_masses, mass_costs
 from credpart.ecm.search import Settings, drawn_starts, search
 from credpart.ecm.spaces import Points, Relations
+from credpart.errors import InputError
 from credpart.partition import EvidentialPartition
 
 DEFAULT_TOLERANCE = 2e-12  # small, but well above rounding
@@ -166,7 +167,7 @@ class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         d2 = points.squared_distances(self._centers, criterion.shares)
         return best_masses(mass_costs(criterion, d2), criterion.beta)
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: Any) -> IntArray:
         """Cluster of maximum plausibility of new objects."""
         masses = self.predict_masses(X)
         return EvidentialPartition(masses, self.partition_.focal_sets).labels
@@ -175,7 +176,7 @@ class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         centers = check_data(self.start, name="start").values
         wanted = (self.n_clusters, self.n_features_in_)
         if centers.shape != wanted:
-            raise ValueError(f"`start` must have shape {wanted}, got {centers.shape}.")
+            raise InputError("start", f"have shape {wanted}", centers.shape)
         return centers
 
 
@@ -295,12 +296,12 @@ class RECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.labels_ = self.partition_.labels
         return self
 
-    def _given_objects(self, n: int) -> NDArray[np.intp]:
+    def _given_objects(self, n: int) -> IntArray:
         rows = np.asarray(self.start)
         good = rows.shape == (self.n_clusters,) and rows.dtype.kind in "iu"
         if not good or rows.min() < 0 or rows.max() >= n or len(np.unique(rows)) < len(rows):
-            wanted = f"{self.n_clusters} distinct objects in 0..{n - 1}"
-            raise ValueError(f"`start` must be {wanted}, got {self.start!r}.")
+            wanted = f"be {self.n_clusters} distinct objects in 0..{n - 1}"
+            raise InputError("start", wanted, self.start)
         return rows.astype(np.intp)
 
     def __sklearn_tags__(self) -> Tags:

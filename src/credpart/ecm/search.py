@@ -7,13 +7,15 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from credpart._checks import Array, check_choice, check_fraction, check_integer
-from credpart._errors import ConvergenceWarning
+from credpart._arrays import Array
+from credpart._checks import check_choice, check_fraction, check_integer
+from credpart._messages import Name
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
 from credpart.ecm.criterion import Criterion, Descent, alternate
 from credpart.ecm.spaces import Space
 from credpart.ecm.starts import STARTS
+from credpart.errors import ConvergenceWarning, InputError
 from credpart.focal import KINDS, cluster_similarity, focal_sets
 from credpart.partition import EvidentialPartition
 
@@ -91,11 +93,12 @@ def search(space: Space, starts: list[Array], delta: float, settings: Settings) 
         criterion = settings.criterion(delta, kind, similarity)
         found = _best(criterion, space, starts, settings)
     if not found.converged:
-        warnings.warn(
+        ended = (
             f"The criterion still fell by a share of more than {settings.tol:g} after "
-            f"{settings.max_iter} iterations; raise `max_iter` or `tol`.",
-            ConvergenceWarning,
-            stacklevel=3,
+            f"{settings.max_iter} iterations; raise "
+        )
+        warnings.warn(
+            ConvergenceWarning(ended, Name("max_iter"), " or ", Name("tol"), "."), stacklevel=3
         )
     return Fit(criterion, found)
 
@@ -122,5 +125,5 @@ def check_above(name: str, value: object, bound: float, *, or_equal: bool = Fals
     good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     if not good or value < bound or (value == bound and not or_equal):  # type: ignore[operator]
         sign = ">=" if or_equal else ">"
-        raise ValueError(f"`{name}` must be a finite number {sign} {bound:g}, got {value!r}.")
+        raise InputError(name, f"be a finite number {sign} {bound:g}", value)
     return float(value)  # type: ignore[arg-type]

@@ -6,10 +6,9 @@ n objects, c clusters, f non-empty focal sets.
 from typing import NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from credpart._checks import Array
+from credpart._arrays import Array, IntArray
 
 ROUNDING = 1e-12  # of squared distances, relative to the largest
 
@@ -21,7 +20,7 @@ class Space(Protocol):
     def constant(self) -> float:
         """What `spread` has added to the squared distances between objects."""
 
-    def objects(self, rows: NDArray[np.intp]) -> Array:
+    def objects(self, rows: IntArray) -> Array:
         """Objects as centres."""
 
     def sums(self, weights: Array) -> Array:
@@ -40,7 +39,7 @@ class Points(NamedTuple):
     X: Array  # (n, d)
     constant: float = 0.0
 
-    def objects(self, rows: NDArray[np.intp]) -> Array:
+    def objects(self, rows: IntArray) -> Array:
         """See `Space`."""
         return self.X[rows]
 
@@ -67,7 +66,7 @@ class Relations(NamedTuple):
     squares: Array  # (n, n)
     constant: float = 0.0
 
-    def objects(self, rows: NDArray[np.intp]) -> Array:
+    def objects(self, rows: IntArray) -> Array:
         """See `Space`."""
         return np.eye(len(self.squares))[rows]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from credpart._checks import Array
+from credpart._arrays import Array
 from credpart.ecm.spaces import Space
 
 N_SEEDINGS = 10  # of which the best starts k-means

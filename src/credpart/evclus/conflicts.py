@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from credpart._checks import Array
+from credpart._arrays import Array, BoolArray
+from credpart._messages import Message
 from credpart.dissimilarities import Dissimilarities
+from credpart.errors import InputError
 from credpart.evclus.sampling import SampledPairs, sample_partners
-from credpart.focal import BoolArray, disjoint_matrix
+from credpart.focal import disjoint_matrix
 from credpart.masses.descent import AllPairs, Target
 
 APART = 0.95  # the conflict that objects at the distance d0 should have
@@ -67,8 +69,10 @@ def scale(D: Array, quantile: float) -> float:
     """Return d0, the dissimilarity at which two objects are hardly in one cluster."""
     d0 = float(np.quantile(D, quantile))
     if d0 <= 0.0:
-        raise ValueError(
-            f"`quantile` must be one at which the dissimilarities are positive, got {quantile:g}, "
-            "where they are 0. Raise it, or drop duplicate objects."
+        raise InputError(
+            "quantile",
+            "be one at which the dissimilarities are positive",
+            Message(f"{quantile:g}, where they are 0"),
+            "Raise it, or drop duplicate objects.",
         )
     return d0

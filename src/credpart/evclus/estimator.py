@@ -8,13 +8,15 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from credpart._checks import Array, check_choice, check_fraction, check_integer
-from credpart._errors import ConvergenceWarning
+from credpart._arrays import Array, BoolArray
+from credpart._checks import check_choice, check_fraction, check_integer
+from credpart._messages import Name
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
 from credpart.dissimilarities import METRICS, Dissimilarities, check_distinct, dissimilarities
+from credpart.errors import ConvergenceWarning, InputError
 from credpart.evclus.conflicts import Conflicts, all_conflicts, sampled_conflicts
-from credpart.focal import KINDS, BoolArray, cluster_similarity, focal_sets
+from credpart.focal import KINDS, cluster_similarity, focal_sets
 from credpart.masses.descent import Descent, descend
 from credpart.partition import EvidentialPartition
 from credpart.partition.special import check_masses
@@ -144,10 +146,9 @@ class EVCLUS(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             conflicts = self._conflicts(given, rng)
             focal, found = self._search(conflicts, len(given.values), rng)
         if not found.converged:
+            ended = f"EVCLUS had not converged after {self.max_sweeps} sweeps; raise "
             warnings.warn(
-                f"EVCLUS had not converged after {self.max_sweeps} sweeps; raise `max_sweeps` "
-                "or `tol`.",
-                ConvergenceWarning,
+                ConvergenceWarning(ended, Name("max_sweeps"), " or ", Name("tol"), "."),
                 stacklevel=2,
             )
         self.partition_ = EvidentialPartition(found.masses, focal, index=given.index)
@@ -209,7 +210,7 @@ class EVCLUS(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return [rng.dirichlet(np.ones(f), size=n) for _ in range(self.n_trials)]
         masses = check_masses("start", self.start).values
         if masses.shape != (n, f):
-            raise ValueError(f"`start` must have shape {(n, f)}, got {masses.shape}.")
+            raise InputError("start", f"have shape {(n, f)}", masses.shape)
         return [masses]
 
     def _best(self, conflicts: Conflicts, focal: BoolArray, starts: list[Array]) -> Descent:

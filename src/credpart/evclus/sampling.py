@@ -9,15 +9,14 @@ References
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from credpart._checks import Array
+from credpart._arrays import Array, IntArray
 from credpart.masses.descent import blocks_of, missed_change
 
 BLOCK = 256  # rows solved together, at most: more than for all pairs, as few are partners
 STRIPE_PAIRS = 2**16  # pairs looked at together
 
-Partners = NDArray[np.intp]
+Partners = IntArray
 
 
 def sample_partners(n: int, k: int, rng: np.random.Generator) -> Partners:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.polynomial.polynomial import polyval
 
-from credpart._checks import Array
+from credpart._arrays import Array
 from credpart._progress import Progress
 from credpart.simplex_qp import rise, simplex_qp, violation
 

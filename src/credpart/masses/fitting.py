@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import squareform
 
-from credpart._checks import Array, check_choice, check_fraction, check_integer
-from credpart._errors import ConvergenceWarning
+from credpart._arrays import Array, BoolArray
+from credpart._checks import check_choice, check_fraction, check_integer, in_row
+from credpart._messages import Message, Name
 from credpart._progress import Progress
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
-from credpart.focal import BoolArray, check_focal_sets, disjoint_matrix, same_matrix
+from credpart.errors import ConvergenceWarning, InputError, InputTypeError
+from credpart.focal import check_focal_sets, disjoint_matrix, same_matrix
 from credpart.intervals import PairwiseIntervals
 from credpart.masses.descent import AllPairs, descend
 from credpart.masses.starts import STARTS, certain_masses
@@ -131,11 +133,10 @@ def irqp(
         targets = [AllPairs(same_matrix(focal), same), AllPairs(disjoint_matrix(focal), apart)]
         found = descend(targets, M, tol=tol, max_sweeps=max_sweeps, progress=progress)
     if not found.converged:
+        ended = f"IRQP had not converged after {max_sweeps} sweeps; raise "
+        rougher = " or, for a rougher answer, "
         warnings.warn(
-            f"IRQP had not converged after {max_sweeps} sweeps; raise `max_sweeps` "
-            "or, for a rougher answer, `tol`.",
-            ConvergenceWarning,
-            stacklevel=2,
+            ConvergenceWarning(ended, Name("max_sweeps"), rougher, Name("tol"), "."), stacklevel=2
         )
     found.history.setflags(write=False)
     return IRQPResult(
@@ -199,26 +200,27 @@ def _start(
         return certain_masses(_check_labels(given, n, c), focal)
     masses = check_masses("start", given).values
     if masses.shape != (n, f):
-        raise ValueError(f"`start` must have shape ({n},) or ({n}, {f}), got {masses.shape}.")
+        raise InputError("start", f"have shape ({n},) or ({n}, {f})", masses.shape)
     return masses
 
 
 def _check_labels(labels: NDArray[Any], n: int, c: int) -> NDArray[np.intp]:
     if labels.shape != (n,) or labels.dtype.kind not in "iu":
-        raise ValueError(
-            f"`start` must be {n} integers if it is 1-D, got {len(labels)} of {labels.dtype}."
-        )
+        got = Message(f"{len(labels)} of {labels.dtype}")
+        raise InputError("start", f"be {n} integers if it is 1-D", got)
     bad = np.flatnonzero((labels < 0) | (labels >= c))
     if len(bad):
-        raise ValueError(f"`start` must be in 0..{c - 1}, got {labels[bad[0]]} in row {bad[0]}.")
+        raise InputError("start", f"be in 0..{c - 1}", in_row(f"{labels[bad[0]]}", bad[0]))
     return labels.astype(np.intp)
 
 
 def _check_intervals(value: object) -> None:
     if not isinstance(value, PairwiseIntervals):
-        raise TypeError(
-            f"`intervals` must be a PairwiseIntervals, got {type(value).__name__}. "
-            "Make one of any bounds with `PairwiseIntervals(lower, upper, level)`."
+        raise InputTypeError(
+            "intervals",
+            "be a PairwiseIntervals",
+            Message(type(value).__name__),
+            "Make one of any bounds with `PairwiseIntervals(lower, upper, level)`.",
         )
 
 
@@ -226,9 +228,11 @@ def _check_focal_sets(value: ArrayLike) -> BoolArray:
     focal = check_focal_sets(value)
     empty = np.flatnonzero(~focal.any(axis=1))
     if len(empty):
-        raise ValueError(
-            f"`focal_sets` must be non-empty sets, got the empty set in row {empty[0]}. "
-            "Leave it out: Eq. (2) is for normalised masses."
+        raise InputError(
+            "focal_sets",
+            "be non-empty sets",
+            in_row("the empty set", empty[0]),
+            "Leave it out: Eq. (2) is for normalised masses.",
         )
     return focal
 
@@ -236,8 +240,8 @@ def _check_focal_sets(value: ArrayLike) -> BoolArray:
 def _check_bounds(name: str, value: ArrayLike, n: int) -> Array:
     bounds = np.asarray(value, dtype=np.float64)
     if bounds.ndim != 2 or bounds.shape[1] != n:
-        raise ValueError(f"`{name}` must have shape (m, {n}), got {bounds.shape}.")
+        raise InputError(name, f"have shape (m, {n})", bounds.shape)
     if not ((bounds >= 0.0) & (bounds <= 1.0)).all():
         i, j = np.argwhere(~((bounds >= 0.0) & (bounds <= 1.0)))[0]
-        raise ValueError(f"`{name}` must be in [0, 1], got {bounds[i, j]:g} in row {i}.")
+        raise InputError(name, "be in [0, 1]", in_row(f"{bounds[i, j]:g}", i))
     return bounds

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import quadratic_assignment
 
-from credpart._checks import Array
-from credpart.focal import BoolArray
+from credpart._arrays import Array, BoolArray
 
 Start = Callable[[Array, Array, BoolArray, np.random.Generator], Array]
 

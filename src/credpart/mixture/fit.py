@@ -16,11 +16,19 @@ from credpart._checks import (
     check_integer,
     check_positive,
     check_weights,
+    in_row,
 )
 from credpart._columns import Columns, as_numbers
-from credpart._errors import ConvergenceWarning, DegeneracyWarning, DegenerateMixtureError
+from credpart._messages import Name
 from credpart._random import RandomState, random_generator, seed_sequence
 from credpart._threads import one_blas_thread
+from credpart.errors import (
+    ConvergenceWarning,
+    DataError,
+    DegeneracyWarning,
+    DegenerateMixtureError,
+    InputError,
+)
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.families.base import MixtureFamily, Parameters
 from credpart.mixture.models import Model, read, taking_part
@@ -337,9 +345,10 @@ def fit_one(
     ((name, model),) = chosen.items()
     screening = screen(table, chosen, [c], weights)
     if (c, name) in screening.refused:
-        raise ValueError(
-            f"`model` {name!r} cannot be fitted: {screening.refused[c, name]}. "
-            "Leave columns out, or fit a more constrained model."
+        raise DataError(
+            Name("model"),
+            f" {name!r} cannot be fitted: {screening.refused[c, name]}. "
+            "Leave columns out, or fit a more constrained model.",
         )
     screening.warn()
     rule = REGULARIZATIONS[regularization]
@@ -378,20 +387,16 @@ def check_start(start: ArrayLike, n: int, c: int) -> Array:
     given = np.asarray(start)
     if given.shape == (n,):
         if not np.array_equal(np.unique(given), np.arange(c)):
-            raise ValueError(
-                f"`start` must hold the labels 0 to {c - 1}, each at least once, "
-                f"got {np.unique(given)!r}."
-            )
+            labels = f"hold the labels 0 to {c - 1}, each at least once"
+            raise InputError("start", labels, np.unique(given))
         return np.asarray(1.0 * (given == np.arange(c)[:, None]))
     if given.shape != (n, c):
-        raise ValueError(f"`start` must have shape ({n},) or ({n}, {c}), got {given.shape}.")
+        raise InputError("start", f"have shape ({n},) or ({n}, {c})", given.shape)
     resp = check_data(given, name="start").values.T
     off = np.abs(resp.sum(axis=0) - 1.0)
     if resp.min() < 0.0 or off.max() > 1e-6:
-        raise ValueError(
-            "`start` must have non-negative rows summing to 1, "
-            f"got {resp[:, off.argmax()]} in row {off.argmax()}."
-        )
+        got = in_row(f"{resp[:, off.argmax()]}", off.argmax())
+        raise InputError("start", "have non-negative rows summing to 1", got)
     return resp
 
 
@@ -413,18 +418,14 @@ def run_from(models: ModelSet, cell: Cell, resp: Array, limits: Limits) -> Answe
 def warn_user(fit: MixtureFit, flaw: str, ended: Status, *, is_asked: bool) -> None:
     """Warn once of what a user should know of a fit."""
     if fit.status == Status.REGULARISED and not is_asked:
-        warnings.warn(
+        warning = DegeneracyWarning(
             f"Maximum likelihood broke down for model {fit.model!r} with {fit.n_clusters} "
             "clusters (a component became singular or a spurious spike); one pseudo-observation "
-            "of the pooled covariance was added to each component.",
-            DegeneracyWarning,
-            stacklevel=4,
+            "of the pooled covariance was added to each component."
         )
+        warnings.warn(warning, stacklevel=4)
     elif flaw:
-        warnings.warn(f"In this fit {flaw}.", DegeneracyWarning, stacklevel=4)
+        warnings.warn(DegeneracyWarning(f"In this fit {flaw}."), stacklevel=4)
     if ended == Status.NOT_CONVERGED:
-        warnings.warn(
-            f"EM did not converge in {fit.n_iter} iterations; raise `max_iter`.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+        stopped = f"EM did not converge in {fit.n_iter} iterations; raise "
+        warnings.warn(ConvergenceWarning(stopped, Name("max_iter"), "."), stacklevel=4)

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, cast
 from credpart._arrays import Array
 from credpart._checks import Table, check_data
 from credpart._columns import kinds, read_categories, read_mixed, text_columns
-from credpart._errors import DataWarning
+from credpart._messages import Message
+from credpart.errors import DataWarning, InputError
 from credpart.mixture.covariance.structures import (
     NAMES,
     ONE_DIMENSION,
@@ -147,7 +148,7 @@ def read(
     many = several and isinstance(value, Iterable) and not isinstance(value, str)
     given = _chosen_for(X) if is_auto else list(value) if many else [value]
     if not given and not is_auto:
-        raise ValueError(f"`{name}` must name at least one model, got none.")
+        raise InputError(name, "name at least one model", Message("none"))
     rows = [_row(model) for model in given]
     table = _reader(name, value, [row for row in rows if row])(X, at_least=at_least)
     d = table.values.shape[1]
@@ -164,9 +165,11 @@ def _reader(name: str, value: Any, rows: Sequence[tuple[str, Model]]) -> Callabl
     """The one way in which all the models read data."""
     readers = {row.read for _, row in rows}
     if len(readers) > 1:
-        raise ValueError(
-            f"`{name}` must be models that read the data alike, got {value!r}. "
-            "Likelihoods of numbers and of categories cannot be compared."
+        raise InputError(
+            name,
+            "be models that read the data alike",
+            value,
+            "Likelihoods of numbers and of categories cannot be compared.",
         )
     return readers.pop() if readers else check_data
 
@@ -190,9 +193,11 @@ def _row(model: Any) -> tuple[str, Model] | None:
 
 def _refuse(name: str, value: Any, d: int, others: Sequence[str]) -> tuple[str, Model]:
     plain = [model for model in model_names(d) if MODELS[model].is_listed]
-    raise ValueError(
-        f"`{name}` must be one of {', '.join(map(repr, [*others, *plain]))}, a family with a "
-        f"structure as in 't-EEE', or a family of your own, got {value!r}."
+    raise InputError(
+        name,
+        f"be one of {', '.join(map(repr, [*others, *plain]))}, a family with a structure as in "
+        "'t-EEE', or a family of your own",
+        value,
     )
 
 
@@ -205,12 +210,11 @@ def _chosen_for(X: Any) -> list[str]:
     texts = text_columns(X)
     if texts:
         listed = ", ".join(map(repr, texts))
-        warnings.warn(
+        warning = DataWarning(
             f"The text of {listed} is read as categories, and the model is {model!r}. Leave out "
-            "columns that are no attributes; columns of type category are read without a warning.",
-            DataWarning,
-            stacklevel=4,
+            "columns that are no attributes; columns of type category are read without a warning."
         )
+        warnings.warn(warning, stacklevel=4)
     return [model]
 
 

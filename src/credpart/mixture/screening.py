@@ -10,7 +10,8 @@ import numpy as np
 from credpart._arrays import Array, IntArray
 from credpart._checks import Table, check_spread
 from credpart._columns import sortable
-from credpart._errors import DataWarning
+from credpart._messages import Message, RowNumber, Setting, joined
+from credpart.errors import DataWarning, InputError
 from credpart.mixture.models import Model
 
 OUTLYING = 1e3  # interquartile ranges from the median
@@ -37,13 +38,13 @@ class Screening(NamedTuple):
     """What was found out about the data."""
 
     refused: dict[tuple[int, str], str]  # why they cannot carry a number of clusters and a model
-    remarks: list[str]  # what does not stop a fit
+    remarks: list[Message]  # what does not stop a fit
 
     def warn(self) -> None:
         """Warn the caller of the public function, once for all remarks."""
         if self.remarks:
-            text = "The data: " + "; ".join(self.remarks) + "."
-            warnings.warn(text, DataWarning, stacklevel=3)
+            warning = DataWarning("The data: ", joined("; ", self.remarks), ".")
+            warnings.warn(warning, stacklevel=3)
 
 
 def screen(
@@ -55,16 +56,19 @@ def screen(
     distinct = len(np.unique(sortable(X), axis=0))
     (n, d), most = X.shape, max(numbers)
     if distinct <= most:
-        raise ValueError(
-            f"`X` must have more distinct rows than clusters: {distinct} distinct row(s) of {n} "
-            f"(n = {n}) for n_clusters = {most}; at least {most + 1} are needed. "
-            "Fit fewer clusters."
+        few, needed = f"{distinct} distinct row(s) of {n} (n = {n}) for ", most + 1
+        raise InputError(
+            "X",
+            "have more distinct rows than clusters",
+            Message(few, Setting("n_clusters", most), f"; at least {needed} are needed"),
+            "Fit fewer clusters.",
         )
     if weights.sum() <= most:
-        raise ValueError(
-            f"`sample_weight` must sum to more than the {most} clusters, got a sum of "
-            f"{weights.sum():g}. A weight says how often an object was seen: multiply the weights "
-            "by a constant."
+        raise InputError(
+            "sample_weight",
+            f"sum to more than the {most} clusters",
+            Message(f"a sum of {weights.sum():g}"),
+            "A weight says how often an object was seen: multiply the weights by a constant.",
         )
     check_spread(np.ptp(X, axis=0), table)
     constant = [j for j in range(d) if np.nanmax(X[:, j]) == np.nanmin(X[:, j])]
@@ -93,22 +97,27 @@ def _named(table: Table, columns: list[int]) -> str:
 
 def _remarks(
     table: Table, present: IntArray, constant: list[int], dependent: list[int], distinct: int
-) -> list[str]:
+) -> list[Message]:
     """What a user should know of the data."""
     X, notes = table.values[present], []
     if constant:
-        notes.append(f"{_named(table, constant)} constant")
+        notes.append(Message(f"{_named(table, constant)} constant"))
     if dependent:
-        notes.append(f"{_named(table, dependent)} a linear combination of other columns")
+        combined = f"{_named(table, dependent)} a linear combination of other columns"
+        notes.append(Message(combined))
     if distinct < len(X) / 2 and table.levels is None:  # answers to questions do repeat
-        notes.append(f"{len(X) - distinct} of {len(X)} rows repeat another row")
+        notes.append(Message(f"{len(X) - distinct} of {len(X)} rows repeat another row"))
     low, middle, high = np.nanpercentile(X, [25, 50, 75], axis=0)
     far = np.abs(X - middle) > OUTLYING * (high - low)
     far &= high > low
     if far.any():
         row, column = np.argwhere(far)[0]
         notes.append(
-            f"row {present[row]} lies more than {OUTLYING:g} interquartile ranges from the median "
-            f"of {table.label(int(column))} ({far.any(axis=1).sum()} such row(s))"
+            Message(
+                RowNumber(present[row]),
+                f" lies more than {OUTLYING:g} interquartile ranges from the median of ",
+                table.column(column),
+                f" ({far.any(axis=1).sum()} such row(s))",
+            )
         )
     return notes

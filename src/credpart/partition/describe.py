@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from credpart._checks import Array
-from credpart.focal import BoolArray, set_names
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart.focal import set_names
 from credpart.partition import measures
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def groups(masses: Array, focal: BoolArray, cluster_names: Iterable[str] | None)
     return {kind: _group(kind, counts * members, n, names) for kind, members in kinds.items()}
 
 
-def _group(kind: str, counts: NDArray[np.intp], n: int, names: list[str]) -> str:
+def _group(kind: str, counts: IntArray, n: int, names: list[str]) -> str:
     total, held = counts.sum(), np.flatnonzero(counts)
     shown = np.sort(held[np.argsort(-counts[held], kind="stable")][:MOST_SETS])
     listed = ", ".join(f"{names[f]} {counts[f]}" for f in shown)

@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from credpart._checks import Array, check_choice
-from credpart.focal import (
-    BoolArray,
-    check_cluster_names,
-    check_focal_sets,
-    check_sets,
-    focal_sets,
-)
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart._checks import check_choice
+from credpart._messages import Message, Name
+from credpart.errors import InputError
+from credpart.focal import check_cluster_names, check_focal_sets, check_sets, focal_sets
 from credpart.partition import describe, measures, relational, special, storage
 
 if TYPE_CHECKING:
@@ -80,9 +77,8 @@ class EvidentialPartition:
         sets = check_focal_sets(focal_sets)
         (n, f), c = table.values.shape, sets.shape[1]
         if f != len(sets):
-            raise ValueError(
-                f"`masses` must have a column for each of the {len(sets)} focal sets, got {f}."
-            )
+            columns = f"have a column for each of the {len(sets)} focal sets"
+            raise InputError("masses", columns, f)
         names = None if cluster_names is None else check_cluster_names(cluster_names, c)
         index = special.check_index(table.index if index is None else index, n)
         for name, value in zip(self.__slots__, (table.values, sets, names, index), strict=True):
@@ -204,14 +200,14 @@ class EvidentialPartition:
         return measures.pignistic(normal.masses, normal.focal_sets)
 
     @property
-    def labels(self) -> NDArray[np.intp]:
+    def labels(self) -> IntArray:
         """The most plausible cluster of each object, from 0; ties (to 1e-6) go to the lowest."""
         return measures.most_plausible(self.plausibility())
 
     @property
-    def set_labels(self) -> NDArray[np.intp]:
+    def set_labels(self) -> IntArray:
         """The row of `focal_sets` with the highest mass; ties go to the lowest."""
-        labels: NDArray[np.intp] = self.masses.argmax(axis=1)
+        labels: IntArray = self.masses.argmax(axis=1)
         return labels
 
     @property
@@ -383,10 +379,9 @@ class EvidentialPartition:
             index, names = storage.decode_index(about["index"]), about["cluster_names"]
             return cls(arrays["masses"], arrays["focal_sets"], cluster_names=names, index=index)
         except storage.UNREADABLE as error:
-            raise ValueError(
-                "`path` must be a file written by `EvidentialPartition.save`, got "
-                f"{os.fspath(path)!r} ({error})."
-            ) from error
+            requirement = Message("be a file written by ", Name("EvidentialPartition.save"))
+            got = Message(f"{os.fspath(path)!r} ({error})")
+            raise InputError("path", requirement, got) from error
 
 
 RULES: Mapping[str, Callable[[EvidentialPartition], BoolArray]] = {

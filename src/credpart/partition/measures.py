@@ -1,10 +1,9 @@
 """What the masses of one object say of its cluster: belief, plausibility, nonspecificity."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from credpart._checks import Array
-from credpart.focal import BoolArray, inclusion_matrix, intersection_matrix
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart.focal import inclusion_matrix, intersection_matrix
 
 TIED = 1e-6  # difference of plausibilities that is within the accuracy of fitted masses
 
@@ -56,8 +55,8 @@ def nonspecificity(masses: Array, focal: BoolArray) -> Array:
     return scores
 
 
-def most_plausible(plausibility: Array) -> NDArray[np.intp]:
+def most_plausible(plausibility: Array) -> IntArray:
     """Return the first of the most plausible clusters: rounding must not choose among them."""
     is_highest = plausibility >= plausibility.max(axis=1, keepdims=True) - TIED
-    labels: NDArray[np.intp] = is_highest.argmax(axis=1)
+    labels: IntArray = is_highest.argmax(axis=1)
     return labels

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from credpart._checks import Array
-from credpart.focal import BoolArray, disjoint_matrix, intersection_matrix
+from credpart._arrays import Array, BoolArray
+from credpart.focal import disjoint_matrix, intersection_matrix
 
 BLOCK_PAIRS = 2**18  # 2 MB a block; a constant, so that results keep their last bits
 

@@ -7,10 +7,13 @@ logical masses a rough one.
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from credpart._checks import Array, Table, check_data, check_integer
-from credpart.focal import BoolArray, canonical_order
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart._checks import Table, check_data, check_integer, in_cell, in_row
+from credpart._messages import Message
+from credpart.errors import InputError
+from credpart.focal import canonical_order
 
 SUM_TOLERANCE = 1e-8
 
@@ -21,29 +24,27 @@ def check_masses(name: str, value: Any) -> Table:
     masses = np.ascontiguousarray(table.values)
     if masses.min() < 0.0:
         row, column = np.argwhere(masses < 0.0)[0]
-        raise ValueError(
-            f"`{name}` must be non-negative, got {masses[row, column]:g} in "
-            f"{table.label(column)}, row {row}."
-        )
+        got = in_cell(f"{masses[row, column]:g}", table.column(column), row)
+        raise InputError(name, "be non-negative", got)
     sums = masses.sum(axis=1)
     bad = np.flatnonzero(np.abs(sums - 1.0) > SUM_TOLERANCE)
     if len(bad):
-        raise ValueError(
-            f"`{name}` must have rows summing to 1, got row sums in [{sums.min():g}, "
-            f"{sums.max():g}], first {float(sums[bad[0]])!r} in row {bad[0]}. "
-            "Divide each row by its sum."
-        )
+        span = f"row sums in [{sums.min():g}, {sums.max():g}], first {float(sums[bad[0]])!r}"
+        got = in_row(span, bad[0])
+        raise InputError(name, "have rows summing to 1", got, "Divide each row by its sum.")
     masses.setflags(write=False)
     return table._replace(values=masses)
 
 
-def check_labels(value: ArrayLike, n_clusters: int | None) -> tuple[NDArray[np.intp], int]:
+def check_labels(value: ArrayLike, n_clusters: int | None) -> tuple[IntArray, int]:
     """Return 0-based labels (n,), and the number of clusters: by default the highest + 1."""
     labels = np.asarray(value)
     if labels.ndim != 1 or labels.dtype.kind not in "iu" or not labels.size:
-        raise ValueError(
-            f"`labels` must be a sequence of integers, got shape {labels.shape} of {labels.dtype}. "
-            "Number other labels with `np.unique(labels, return_inverse=True)[1]`."
+        raise InputError(
+            "labels",
+            "be a sequence of integers",
+            Message(f"shape {labels.shape} of {labels.dtype}"),
+            "Number other labels with `np.unique(labels, return_inverse=True)[1]`.",
         )
     at_least = int(labels.max()) + 1
     c = (
@@ -53,7 +54,7 @@ def check_labels(value: ArrayLike, n_clusters: int | None) -> tuple[NDArray[np.i
     )
     bad = np.flatnonzero((labels < 0) | (labels >= c))
     if len(bad):
-        raise ValueError(f"`labels` must be in 0..{c - 1}, got {labels[bad[0]]} in row {bad[0]}.")
+        raise InputError("labels", f"be in 0..{c - 1}", in_row(f"{labels[bad[0]]}", bad[0]))
     return labels.astype(np.intp), c
 
 
@@ -63,10 +64,8 @@ def check_rows_of_sets(value: Any) -> Table:
     bad = np.argwhere((table.values != 0.0) & (table.values != 1.0))
     if len(bad):
         row, column = bad[0]
-        raise ValueError(
-            f"`sets` must hold 0 and 1, got {table.values[row, column]:g} in "
-            f"{table.label(column)}, row {row}."
-        )
+        got = in_cell(f"{table.values[row, column]:g}", table.column(column), row)
+        raise InputError("sets", "hold 0 and 1", got)
     return table
 
 
@@ -89,5 +88,5 @@ def check_index(value: Any, n: int) -> Any:
     several = hasattr(value, "__iter__") and not isinstance(value, str)
     index = value if hasattr(value, "names") else tuple(value) if several else ()
     if len(index) != n:
-        raise ValueError(f"`index` must have {n} labels, one an object, got {value!r}.")
+        raise InputError("index", f"have {n} labels, one for each object", value)
     return index

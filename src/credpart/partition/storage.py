@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credpart.errors import InputError
+
 # What a damaged or foreign file makes numpy, json and zipfile raise.
 UNREADABLE = (
     *(ValueError, TypeError, KeyError, EOFError, RuntimeError, OverflowError, MemoryError),
@@ -77,10 +79,8 @@ def _encode(label: Any) -> Any:
         return {"time": label.isoformat()}
     if label is None or isinstance(label, str | int | float):
         return label
-    raise ValueError(
-        f"`index` must hold text, numbers, times or tuples of these to be saved, got {label!r}. "
-        "Convert its labels to text."
-    )
+    saved = "hold text, numbers, times or tuples of these to be saved"
+    raise InputError("index", saved, label, "Convert its labels to text.")
 
 
 def _decode(label: Any) -> Any:

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.lines import Line2D
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from credpart._checks import Array
+from credpart._arrays import Array, IntArray
 from credpart.plot._palette import GREY, SYMBOLS, symbols
 
 MOST_MARKERS = 20_000  # more hide each other: then a sample or a density is drawn
@@ -29,7 +29,7 @@ def new_axes(ax: Axes | None, figsize: tuple[float, float] = (6.0, 4.5)) -> Axes
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
-def drawn_rows(n: int) -> NDArray[np.intp]:
+def drawn_rows(n: int) -> IntArray:
     """Return the objects that get a marker: all, or a fixed random sample of many."""
     if n <= MOST_MARKERS:
         return np.arange(n)
@@ -42,7 +42,7 @@ def marker_area(n: int) -> float:
 
 
 def draw_objects(
-    ax: Axes, points: Array, colour: Array, symbol: NDArray[np.intp], area: ArrayLike | None = None
+    ax: Axes, points: Array, colour: Array, symbol: IntArray, area: ArrayLike | None = None
 ) -> None:
     """Draw objects (n, 2) with a colour (n, 3) and a code of a symbol (n,) each.
 

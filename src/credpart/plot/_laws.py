@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln, ndtr, stdtr
 
-from credpart._checks import Array
+from credpart._arrays import Array
+from credpart._messages import Message
+from credpart.errors import InputError
 from credpart.mixture.families.gaussian import MixtureParams
 from credpart.mixture.families.location_scale import SkewParams
 from credpart.mixture.fit import MixtureFit
@@ -49,9 +51,11 @@ def components(fit: MixtureFit) -> Components:
     """Return the components of a mixture of continuous laws."""
     params = fit.params
     if type(params) not in READ:
-        raise ValueError(
-            f"`fit` must be a mixture of continuous laws to be drawn in a plane, got the model "
-            f"{fit.model!r}. Use `plot.memberships`, which draws any partition."
+        raise InputError(
+            "fit",
+            "be a mixture of continuous laws to be drawn in a plane",
+            Message(f"the model {fit.model!r}"),
+            "Use `plot.memberships`, which draws any partition.",
         )
     return READ[type(params)](params)
 

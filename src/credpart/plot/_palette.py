@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_rgb
-from numpy.typing import NDArray
 
-from credpart._checks import Array
-from credpart.focal import BoolArray
+from credpart._arrays import Array, BoolArray, IntArray
 
 # Okabe and Ito (2008), without yellow, which is not seen on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -32,7 +30,7 @@ def colours(c: int) -> Array:
     return np.asarray(colormaps["cividis"](0.8 * (GOLDEN * np.arange(c) % 1.0)))[:, :3]
 
 
-def symbols(codes: NDArray[np.intp]) -> NDArray[np.intp]:
+def symbols(codes: IntArray) -> IntArray:
     """Return which of `SYMBOLS` stands for each code; they repeat if there are more codes."""
     return codes % len(SYMBOLS)
 

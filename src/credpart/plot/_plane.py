@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from credpart._checks import Array, Table, check_data
+from credpart._arrays import Array, IntArray
+from credpart._checks import Table, check_data
+from credpart.errors import InputError
 
 
 class Plane(NamedTuple):
@@ -26,11 +27,13 @@ def check_view(X: Any, n: int | None = None) -> Table:
     table = check_data(X)
     rows = len(table.values)
     if n not in (None, rows):
-        raise ValueError(f"`X` must have a row for each of the {n} objects, got {rows}.")
+        raise InputError("X", f"have a row for each of the {n} objects", rows)
     if table.values.shape[1] < 2:
-        raise ValueError(
-            "`X` must have at least 2 columns to be drawn in a plane, got 1. "
-            "Use `plot.memberships`, or `plot.density`, which draws one column."
+        raise InputError(
+            "X",
+            "have at least 2 columns to be drawn in a plane",
+            1,
+            "Use `plot.memberships`, or `plot.density`, which draws one column.",
         )
     return table
 
@@ -72,17 +75,19 @@ def check_features(
     known |= {j: j for j in range(len(names))}
     enough = len(listed) == exactly if exactly else len(listed) >= 2
     if not enough or len(set(listed)) < len(listed) or not set(listed) <= set(known):
-        raise ValueError(
-            f"`features` must be {exactly or 'at least 2'} distinct columns, by name or number, of "
-            f"{', '.join(map(repr, names))}, got {features!r}."
+        raise InputError(
+            "features",
+            f"be {exactly or 'at least 2'} distinct columns, by name or number, of "
+            f"{', '.join(map(repr, names))}",
+            features,
         )
     return [known[feature] for feature in listed]
 
 
-def class_codes(classes: Any, n: int) -> tuple[list[str], NDArray[np.intp]]:
+def class_codes(classes: Any, n: int) -> tuple[list[str], IntArray]:
     """Return the names of the true classes, and which class each of n objects is in."""
     given = np.asarray(classes)
     if given.shape != (n,):
-        raise ValueError(f"`classes` must have shape ({n},), got {given.shape}.")
+        raise InputError("classes", f"have shape ({n},)", given.shape)
     names, codes = np.unique(given.astype(str), return_inverse=True)
     return names.tolist(), codes.astype(np.intp)

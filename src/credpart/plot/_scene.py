@@ -8,10 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull, QhullError
 
-from credpart._checks import Array, check_integer
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart._checks import check_integer
+from credpart.errors import InputError
 from credpart.focal import check_cluster_names
 from credpart.plot._canvas import (
     MOST_CLUSTERS_IN_LEGEND,
@@ -37,17 +39,17 @@ class Scene:
     ax: Axes
     view: Plane
     points: Array  # (n, 2)
-    labels: NDArray[np.intp]  # (n,) clusters
+    labels: IntArray  # (n,) clusters
     palette: Array  # (c, 3)
     names: Sequence[str]  # of the clusters
     classes: Sequence[str]  # names of the true classes, if any
-    codes: NDArray[np.intp]  # (n,) what symbols stand for: classes, or else clusters
+    codes: IntArray  # (n,) what symbols stand for: classes, or else clusters
 
     @classmethod
     def of(
         cls,
         X: Any,
-        labels: NDArray[np.intp],
+        labels: IntArray,
         names: Sequence[str] | int,
         *,
         features: Features,
@@ -74,7 +76,7 @@ class Scene:
         colour = 1.0 - depth * (1.0 - self.palette[self.labels])
         draw_objects(self.ax, self.points, colour, self.codes, area)
 
-    def ring(self, chosen: NDArray[np.bool_]) -> None:
+    def ring(self, chosen: BoolArray) -> None:
         """Draw a ring around those of the drawn objects that are chosen."""
         rows = drawn_rows(len(self.points))
         rows = rows[chosen[rows]]
@@ -93,7 +95,7 @@ class Scene:
         for row in rows:
             i = check_integer("annotate", row, at_least=0)
             if i >= n:
-                raise ValueError(f"`annotate` must hold rows in 0..{n - 1}, got {i}.")
+                raise InputError("annotate", f"hold rows in 0..{n - 1}", i)
             name = str(i if index is None else index[i])
             shift: dict[str, Any] = {"xytext": (4, 3), "textcoords": "offset points"}
             self.ax.annotate(name, self.points[i], fontsize="small", **shift)

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
-from credpart._checks import Array, check_choice, check_integer
+from credpart._arrays import Array, IntArray
+from credpart._checks import check_choice, check_integer
 from credpart.focal import set_names
 from credpart.partition import EvidentialPartition
 from credpart.plot._canvas import beside, new_axes, note, object_names
@@ -19,12 +19,12 @@ MOST_BARS = 600  # more would be narrower than a pixel
 VISIBLE = 0.005  # height of a bar that can be seen
 
 
-def _by_ambiguity(partition: EvidentialPartition) -> NDArray[np.intp]:
+def _by_ambiguity(partition: EvidentialPartition) -> IntArray:
     """The least specific objects first; of equals, those with the weakest largest mass."""
     return np.lexsort((partition.masses.max(axis=1), -partition.nonspecificity))
 
 
-ORDERS: Mapping[str, tuple[str, Callable[[EvidentialPartition], NDArray[np.intp]]]] = {
+ORDERS: Mapping[str, tuple[str, Callable[[EvidentialPartition], IntArray]]] = {
     "ambiguity": ("object, the most ambiguous first", _by_ambiguity),
     "index": ("object", lambda partition: np.arange(partition.n_objects)),
 }
@@ -87,7 +87,7 @@ def memberships(
     return ax
 
 
-def _layers(partition: EvidentialPartition, rows: NDArray[np.intp]) -> list[Layer]:
+def _layers(partition: EvidentialPartition, rows: IntArray) -> list[Layer]:
     """The sets with most mass, and all others as one."""
     masses, focal = partition.masses[rows], partition.focal_sets
     names = set_names(focal, partition.cluster_names)

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from scipy.optimize import isotonic_regression
 
-from credpart._checks import Array
+from credpart._arrays import Array
 from credpart.mixture.search.selection import Selection
 from credpart.plot._canvas import new_axes
 from credpart.plot._palette import COLOURS, GREY, LINES, SYMBOLS

@@ -7,7 +7,8 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from credpart._checks import Array, check_data
+from credpart._arrays import Array
+from credpart._checks import check_data
 from credpart.mixture.fit import MixtureFit
 from credpart.plot._canvas import beside, draw_objects, new_axes
 from credpart.plot._laws import components, densities

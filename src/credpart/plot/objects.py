@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
-from credpart._checks import Array, check_data, check_positive
+from credpart._arrays import Array
+from credpart._checks import check_data, check_positive
 from credpart.focal import check_cluster_names
 from credpart.mixture.fit import MixtureFit
 from credpart.partition import EvidentialPartition

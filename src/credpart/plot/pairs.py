@@ -5,10 +5,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import squareform
 
-from credpart._checks import Array, check_choice, check_data, check_integer
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart._checks import check_choice, check_data, check_integer
+from credpart.errors import InputError
 from credpart.focal import check_cluster_names
 from credpart.intervals import PairwiseIntervals
 from credpart.partition import EvidentialPartition, Relational
@@ -44,7 +46,7 @@ class Bound(NamedTuple):
     letters: str
     interval: Callable[[PairwiseIntervals], Array]
     approximation: Callable[[EvidentialPartition], Array]
-    holds: Callable[[Array, Array], NDArray[np.bool_]]  # (approximation, truth)
+    holds: Callable[[Array, Array], BoolArray]  # (approximation, truth)
     sign: str
 
 
@@ -162,10 +164,8 @@ def approximation(
     """
     side = BOUNDS[check_choice("bound", bound, BOUNDS)]
     if partition.n_objects != intervals.n_objects:
-        raise ValueError(
-            f"`intervals` must be of the partition's {partition.n_objects} objects, "
-            f"got {intervals.n_objects}."
-        )
+        same = f"be of the partition's {partition.n_objects} objects"
+        raise InputError("intervals", same, intervals.n_objects)
     x, y = side.interval(intervals), side.approximation(partition)
     ax = _square(ax)
     draw_cloud(ax, x, y)
@@ -205,7 +205,7 @@ def calibration(
     y, n = side.approximation(partition), partition.n_objects
     x = np.asarray(truth, dtype=np.float64)
     if x.shape not in (y.shape, (n, n)):
-        raise ValueError(f"`truth` must have shape {y.shape} or {(n, n)}, got {x.shape}.")
+        raise InputError("truth", f"have shape {y.shape} or {(n, n)}", x.shape)
     if x.ndim == 2:
         x = squareform(x, checks=False)
     ax = _square(ax)
@@ -298,7 +298,7 @@ def check_pair(pair: tuple[int, int], n: int) -> tuple[int, int]:
     """Return the rows of two objects, the lower one first."""
     rows = sorted({check_integer("pair", row, at_least=0) for row in pair})
     if len(rows) != 2 or rows[1] >= n:
-        raise ValueError(f"`pair` must be two rows in 0..{n - 1}, got {pair!r}.")
+        raise InputError("pair", f"be two rows in 0..{n - 1}", pair)
     return rows[0], rows[1]
 
 
@@ -310,7 +310,7 @@ def _square(ax: Axes | None) -> Axes:
     return ax
 
 
-def _mark_clusters(ax: Axes, partition: EvidentialPartition, rows: NDArray[np.intp]) -> None:
+def _mark_clusters(ax: Axes, partition: EvidentialPartition, rows: IntArray) -> None:
     """Name the clusters along a matrix whose objects are sorted by them."""
     labels = partition.labels[rows]
     present, starts, counts = np.unique(labels, return_index=True, return_counts=True)

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.colors import to_hex
-from numpy.typing import NDArray
 
-from credpart._checks import Array
+from credpart._arrays import Array, IntArray
 from credpart.mixture.search.selection import Selection
 from credpart.plot._palette import COLOURS, colours
 from credpart.plot.curves import spread
@@ -175,16 +174,16 @@ def density_shades(x: Array, y: Array) -> list[Shade]:
     ]
 
 
-def _shade_of(counts: NDArray[np.intp]) -> NDArray[np.intp]:
+def _shade_of(counts: IntArray) -> IntArray:
     """Shade 1 to 6 of each cell, 0 of an empty one."""
     logs = np.log1p(counts)
     return np.asarray(np.ceil(SHADES * logs / logs.max()), dtype=np.intp)
 
 
-def _cells(which: NDArray[np.intp]) -> str:
+def _cells(which: IntArray) -> str:
     return "".join(f"M{k // CELLS} {CELLS - 1 - k % CELLS}h1v1h-1z" for k in which.tolist())
 
 
-def _range(held: NDArray[np.intp]) -> str:
+def _range(held: IntArray) -> str:
     low, high = int(held.min()), int(held.max())
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"

@@ -7,9 +7,9 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from credpart import __version__
+from credpart._arrays import IntArray
 from credpart._checks import Table
 from credpart.diagnostics import diagnose
 from credpart.focal import check_cluster_names, set_names
@@ -107,9 +107,7 @@ class Crosstab(NamedTuple):
     rows: list[tuple[str, list[int]]]
 
 
-def crosstab(
-    partition: EvidentialPartition, classes: Sequence[str], codes: NDArray[np.intp]
-) -> Crosstab:
+def crosstab(partition: EvidentialPartition, classes: Sequence[str], codes: IntArray) -> Crosstab:
     """Count the objects of each class by the set of their highest mass."""
     sets = set_names(partition.focal_sets, partition.cluster_names)
     counts = np.zeros((len(classes), len(sets)), dtype=np.intp)

@@ -17,7 +17,9 @@ from matplotlib.colors import to_hex
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from credpart._arrays import IntArray
 from credpart._checks import Table
+from credpart.errors import InputError
 from credpart.focal import check_cluster_names, set_names
 from credpart.plot._palette import SYMBOLS, colours
 from credpart.plot._plane import class_codes, principal_plane
@@ -148,7 +150,7 @@ class Objects(NamedTuple):
     names: list[str]  # of the columns
     ids: list[str]
     classes: list[str]
-    codes: NDArray[np.intp] | None
+    codes: IntArray | None
 
     @classmethod
     def of(cls, model: Any, ids: Any, classes: ArrayLike | None) -> "Objects":
@@ -160,7 +162,7 @@ class Objects(NamedTuple):
         index = ids if ids is not None else model._index
         labels = [str(label) for label in (range(n) if index is None else list(index))]
         if len(labels) != n:
-            raise ValueError(f"`ids` must have {n} names, got {len(labels)}.")
+            raise InputError("ids", f"have {n} names", len(labels))
         known, codes = ([], None) if classes is None else class_codes(classes, n)
         return cls(table, [str(name) for name in names], labels, known, codes)
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credpart._checks import Array, Table
+from credpart._arrays import Array, IntArray
+from credpart._checks import Table
 
 ALIGNMENT = 8  # bytes: a typed array of the browser starts at a multiple of its item's size
 EXACT_VALUES = 1 << 20  # posteriors stored as floats; more are rounded to 16 bits
@@ -32,14 +33,14 @@ class Stored(NamedTuple):
     """Arrays of the replicates, and how much of them was kept."""
 
     arrays: dict[str, NDArray[Any]]
-    objects: NDArray[np.intp]
+    objects: IntArray
     replicates: int
     of: int  # replicates that there are
     resolution: float  # 0: not rounded
 
 
 def store(
-    replicates: Any, table: Table, order: NDArray[np.intp], level: float, room: int = MOST_BYTES
+    replicates: Any, table: Table, order: IntArray, level: float, room: int = MOST_BYTES
 ) -> Stored:
     """Store the replicates; ``order`` says which objects come first if some are left out."""
     return _products(replicates, table, room) or _posteriors(replicates, table, order, level, room)
@@ -65,9 +66,7 @@ def _products(replicates: Any, table: Table, room: int) -> Stored | None:
     return Stored({"natural": natural, "features": features}, np.arange(len(features)), B, B, 0.0)
 
 
-def _posteriors(
-    replicates: Any, table: Table, order: NDArray[np.intp], level: float, room: int
-) -> Stored:
+def _posteriors(replicates: Any, table: Table, order: IntArray, level: float, room: int) -> Stored:
     """Posteriors (m, c, R) of m objects in R replicates."""
     n, B, c = len(order), len(replicates), replicates.n_clusters
     fewest = min(B, max(FEWEST_REPLICATES, int(np.ceil(2.0 / (1.0 - level)))))
@@ -91,7 +90,7 @@ def _is_large(values: NDArray[Any], room: int) -> bool:
 
 
 def _computed(
-    replicates: Any, table: Table, objects: NDArray[np.intp], R: int, exact: bool
+    replicates: Any, table: Table, objects: IntArray, R: int, exact: bool
 ) -> NDArray[Any]:
     """Posteriors (n, c, R) of R evenly spaced replicates, by blocks of objects."""
     B, c = len(replicates), replicates.n_clusters
@@ -105,7 +104,7 @@ def _computed(
     return values
 
 
-def _spaced(B: int, R: int) -> NDArray[np.intp]:
+def _spaced(B: int, R: int) -> IntArray:
     """R of B replicates, evenly spaced.
 
     >>> _spaced(10, 4)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart._errors import UnsupportedError
+from credpart.errors import UnsupportedError
 from credpart.mixture.covariance.batched import ABSENT as ABSENT
 
 Parameters = tuple[Array, ...]  # a NamedTuple of arrays (b, k, ...), the proportions first

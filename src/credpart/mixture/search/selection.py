@@ -17,9 +17,9 @@ from credpart._checks import (
     check_weights,
 )
 from credpart._columns import as_numbers
-from credpart._errors import DegenerateMixtureError
 from credpart._progress import Progress
 from credpart._random import RandomState
+from credpart.errors import DataError, DegenerateMixtureError
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.fit import N_STARTS, MixtureFit, SearchOptions, as_fit
 from credpart.mixture.models import Model, read, taking_part
@@ -185,7 +185,7 @@ def select(
     refused = screening.refused
     cells = [cell for cell in product(numbers, chosen) if cell not in refused]
     if not cells:
-        raise ValueError(
+        raise DataError(
             f"None of the models can be fitted: {next(iter(refused.values()))}. "
             "Leave columns out, or try more constrained models."
         )
