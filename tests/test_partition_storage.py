@@ -144,5 +144,5 @@ def test_damaged_files_are_refused_or_harmless(tmp_path_factory, data):
 def test_paths_that_do_not_exist_are_named(example_2, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.npz"):
         EvidentialPartition.load(tmp_path / "nowhere.npz")
-    with pytest.raises(FileNotFoundError, match="`path` must be in an existing directory"):
+    with pytest.raises(FileNotFoundError, match="`path` must be in an existing folder"):
         example_2.save(tmp_path / "nowhere" / "partition.npz")

@@ -96,7 +96,7 @@ def test_a_file_is_not_replaced_unless_asked(butterfly, tmp_path):
 
 
 def test_a_missing_directory_and_wrong_names_are_refused(butterfly, tmp_path):
-    with pytest.raises(FileNotFoundError, match="`path` must be in an existing directory"):
+    with pytest.raises(FileNotFoundError, match="`path` must be in an existing folder"):
         write_report(butterfly, tmp_path / "no" / "report.html")
     with pytest.raises(ValueError, match="`ids` must have 11 names, got 2"):
         write_report(butterfly, tmp_path / "report.html", ids=["a", "b"])

@@ -6,7 +6,7 @@ Every warning is a `CredpartWarning`.  Both carry their text as a message in par
 command line renders with options in place of arguments and with rows of the file.
 """
 
-from typing import Any, TypeVar
+from typing import Any, ClassVar
 
 from credpart._messages import ColumnName, Message, Name, Part, RowNumber, Vocabulary
 
@@ -19,26 +19,15 @@ __all__ = [
     "DegeneracyWarning",
     "DegenerateMixtureError",
     "ExistingFileError",
+    "FileAccessError",
     "FileContentError",
     "InputError",
     "InputTypeError",
     "MissingFileError",
     "MissingPackageError",
     "OutputError",
-    "UnreadableFileError",
     "UnsupportedError",
 ]
-
-Described = TypeVar("Described", bound=BaseException)
-
-
-def _restore(kind: type[Described], message: Message, state: dict[str, Any]) -> Described:
-    """Make an exception again after it was pickled, as it is on its way from a worker."""
-    made = kind.__new__(kind, message)
-    made.args = (message,)
-    made.__dict__.update(state)
-    return made
-
 
 class CredpartError(Exception):
     """Base of all errors of this library.
@@ -59,6 +48,7 @@ class CredpartError(Exception):
     `n_clusters` must be an integer >= 1, got 0.
     """
 
+    _arguments: ClassVar[tuple[str, ...]] = ("message",)  # attributes that it is made from
     message: Message
 
     def __init__(self, *parts: Part) -> None:
@@ -68,8 +58,8 @@ class CredpartError(Exception):
     def __str__(self) -> str:
         return str(self.message)
 
-    def __reduce__(self) -> Any:
-        return _restore, (type(self), self.message, self.__dict__)
+    def __reduce__(self) -> Any:  # errors come back from the workers of joblib
+        return type(self), tuple(getattr(self, name) for name in self._arguments)
 
     def render(self, words: Vocabulary) -> str:
         """The text in the words of a vocabulary."""
@@ -89,6 +79,8 @@ class InputError(CredpartError, ValueError):
         What was got instead: the value itself, or a text that describes it.
     remedy : str
         What to do about it, in full sentences; empty where that is plain.
+    preface : str
+        What stands before the sentence, for programs that look for it.
     row : int or None
         The row of the data, counted from 0, where the first fault is.
     column : str, int or None
@@ -105,13 +97,16 @@ class InputError(CredpartError, ValueError):
     ('X', 'be finite', 1, 1, 'Drop or impute them.')
     """
 
+    _arguments = ("argument", "requirement", "got", "remedy", "preface")
+
     def __init__(
-        self, argument: str, requirement: str, got: object, remedy: str = "", *, preface: str = ""
+        self, argument: str, requirement: str, got: object, remedy: str = "", preface: str = ""
     ) -> None:
         self.argument = argument
         self.requirement = requirement
         self.got = got
         self.remedy = remedy
+        self.preface = preface
         described = got if isinstance(got, Message) else repr(got)
         end = (". ", remedy) if remedy else (".",)
         super().__init__(
@@ -178,6 +173,8 @@ class FileContentError(InputError):
     ('hold numbers', 1, 'y')
     """
 
+    _arguments = ("argument", "path", "requirement", "got", "remedy")
+
     def __init__(
         self, argument: str, path: str, requirement: str, got: object, remedy: str = ""
     ) -> None:
@@ -199,7 +196,7 @@ class MissingFileError(InputError, FileNotFoundError):
     ...     EvidentialPartition.from_hard([0, 1]).save("no/such/folder/partition.npz")
     ... except MissingFileError as error:
     ...     error.argument, error.requirement
-    ('path', 'be in an existing directory')
+    ('path', 'be in an existing folder that can be written')
     """
 
 
@@ -214,18 +211,18 @@ class ExistingFileError(InputError, FileExistsError):
     """
 
 
-class UnreadableFileError(InputError, OSError):
+class FileAccessError(InputError, OSError):
     """The operating system refuses to read a file, or to write one where an argument says.
 
     Examples
     --------
     >>> import tempfile
-    >>> from credpart.errors import UnreadableFileError
+    >>> from credpart.errors import FileAccessError
     >>> from credpart.tables import read_objects
     >>> with tempfile.TemporaryDirectory(suffix=".csv") as folder:
     ...     try:
     ...         read_objects(folder)
-    ...     except UnreadableFileError as error:
+    ...     except FileAccessError as error:
     ...         error.argument, error.requirement
     ('source', 'be a file')
     """
@@ -272,8 +269,8 @@ class DegenerateMixtureError(CredpartError, ValueError):
     ...     with warnings.catch_warnings(action="ignore", category=DataWarning):
     ...         fit_mixture(corners, 2, "EEE")
     ... except DegenerateMixtureError as error:
-    ...     print(str(error)[:65])
-    No mixture of 2 components with model 'EEE' can be fitted: every
+    ...     print(str(error)[:57])
+    No mixture of 2 components with model 'EEE' can be fitted
     """
 
 
@@ -293,6 +290,8 @@ class UnsupportedError(CredpartError, ValueError):
     >>> print(UnsupportedError("Gamma", "has no method `sample`"))
     The family Gamma has no method `sample`.
     """
+
+    _arguments = ("family", "reason")
 
     def __init__(self, family: str, reason: str) -> None:
         self.family = family
@@ -333,7 +332,7 @@ class CredpartWarning(UserWarning):
         super().__init__(self.message)
 
     def __reduce__(self) -> Any:
-        return _restore, (type(self), self.message, self.__dict__)
+        return type(self), (self.message,)
 
     def render(self, words: Vocabulary) -> str:
         """The text in the words of a vocabulary."""

@@ -22,11 +22,11 @@ from credpart._checks import check_choice, check_positive, in_cell
 from credpart._messages import ColumnName, Message, Name, Part, RowNumber
 from credpart.datasets import DATASETS, load
 from credpart.errors import (
+    FileAccessError,
     FileContentError,
     InputError,
     MissingFileError,
     MissingPackageError,
-    UnreadableFileError,
 )
 
 UNREADABLE = pd.errors.EmptyDataError, pd.errors.ParserError, pd.errors.ParserWarning
@@ -222,7 +222,7 @@ def _load(source: str | os.PathLike[str]) -> Loaded:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         missing = isinstance(error, FileNotFoundError)
-        refusal = MissingFileError if missing else UnreadableFileError
+        refusal = MissingFileError if missing else FileAccessError
         raise refusal("source", "be a file", Message(f"{name!r}: {reason}")) from None
 
 

@@ -9,9 +9,9 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from credpart._files import check_file, new_file
 from credpart._progress import shown
 from credpart.cli.fitting import check_jobs, heard, read, takes_categories, write_page
-from credpart.cli.folder import check_file, new_file
 from credpart.cli.screen import cells, selection_table
 from credpart.cli.stored import stored_model
 from credpart.partition import EvidentialPartition
@@ -20,14 +20,14 @@ from credpart.partition import EvidentialPartition
 def save_table(table: pd.DataFrame, out: Path | None) -> None:
     """Write a table as CSV, if there is a file to write to."""
     if out is not None:
-        with new_file(out) as partial:
+        with new_file(out, argument="out") as partial:
             table.to_csv(partial)
 
 
 def checked(out: Path | None, *, force: bool) -> None:
     """Refuse a file before anything is computed."""
     if out is not None:
-        check_file(out, force=force)
+        check_file(out, overwrite=force, argument="out")
 
 
 def show_selection(
@@ -114,10 +114,9 @@ def show_comparison(
 def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
     """Write the report of a stored model; that of its own folder is replaced."""
     target = out or (path if path.is_dir() else path.parent) / "report.html"
-    check_file(target, force=force or out is None)
+    check_file(target, overwrite=force or out is None, argument="out")
     stored = stored_model(path)
-    with new_file(target) as partial:
-        write_page(partial, stored.model, stored.notes)
+    write_page(target, stored.model, stored.notes)
 
 
 def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from credpart import __version__
 from credpart._arrays import IntArray
 from credpart._checks import check_data, check_integer
+from credpart._files import check_folder, new_folder
 from credpart._random import random_generator
-from credpart.cli.folder import check_folder, new_folder
+from credpart.cli.folder import FILES
 from credpart.cli.vocabulary import in_shell
 from credpart.clustering import CalibratedClustering
 from credpart.diagnostics import diagnose
@@ -61,10 +62,10 @@ class Outcome:
 def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: bool) -> None:
     """Fit the model, and write the folder."""
     folder = out or Path(f"credpart-{Path(request.source).stem}")
-    check_folder(folder, force=force)
+    check_folder(folder, FILES, overwrite=force)
     outcome = fit(request, quiet=quiet)
     summary = describe(request, outcome)
-    with new_folder(folder) as partial:
+    with new_folder(folder, FILES, overwrite=force) as partial:
         write(partial, request, outcome, summary)
     if not quiet:
         from credpart.cli.screen import show_fit
@@ -228,4 +229,5 @@ def write_page(path: Path, model: CalibratedClustering, notes: Mapping[str, Any]
         classes=notes["classes"],
         source=notes["source"],
         command=notes["command"],
+        overwrite=True,
     )

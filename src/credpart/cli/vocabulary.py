@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from credpart._arrays import IntArray
 from credpart._messages import Setting
+
+if TYPE_CHECKING:  # `credpart --help` needs no NumPy
+    from credpart._arrays import IntArray
 
 OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the command line has them
     "X": "the data",
@@ -45,7 +48,7 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
 class ShellVocabulary:
     """What people type and read at a shell."""
 
-    rows: IntArray | None = None  # which row of the file each row of the fit is; None: the same
+    rows: "IntArray | None" = None  # which row of the file each row of the fit is; None: the same
 
     def name(self, name: str) -> str:
         """The option, or the name in backticks where the command line has none."""
@@ -64,7 +67,7 @@ class ShellVocabulary:
         return f"row {(number if self.rows is None else int(self.rows[number])) + 1}"
 
 
-def in_shell(text: object, rows: IntArray | None = None) -> str:
+def in_shell(text: object, rows: "IntArray | None" = None) -> str:
     """A message, or any other text, in the words of the command line and in one line.
 
     >>> from credpart._messages import Message

@@ -1,7 +1,6 @@
 """Reading and writing npz files without pickle: arrays, and one JSON text about them."""
 
 import json
-import secrets
 import zipfile
 import zlib
 from datetime import datetime
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credpart._files import new_file
 from credpart.errors import InputError
 
 # What a damaged or foreign file makes numpy, json and zipfile raise.
@@ -23,16 +23,9 @@ UNREADABLE = (
 
 def write_npz(path: Path, about: dict[str, Any], **arrays: NDArray[Any]) -> None:
     """Write the arrays and ``about`` to ``path``; the file appears whole or not at all."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"`path` must be in an existing directory, got {str(path)!r}.")
     text = np.array(json.dumps(about))
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-    try:
-        with partial.open("xb") as stream:
-            np.savez_compressed(stream, allow_pickle=False, about=text, **arrays)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with new_file(path) as partial, partial.open("wb") as stream:
+        np.savez_compressed(stream, allow_pickle=False, about=text, **arrays)
 
 
 def read_npz(path: Path, layout: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

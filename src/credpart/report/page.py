@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import os
-import secrets
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -19,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credpart._arrays import IntArray
 from credpart._checks import Table
+from credpart._files import check_file, new_file
 from credpart.errors import InputError
 from credpart.focal import check_cluster_names, set_names
 from credpart.plot._palette import SYMBOLS, colours
@@ -81,19 +81,10 @@ def write_report(
     'butterfly.html'
     """
     target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"`path` must be in an existing directory, got {str(target)!r}.")
-    if target.exists() and not overwrite:
-        raise FileExistsError(
-            f"`path` must be a new file, got {str(target)!r}. Use `overwrite=True` to replace it."
-        )
+    check_file(target, overwrite=overwrite)
     text = to_html(model, title=title, ids=ids, classes=classes, source=source, command=command)
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    try:
+    with new_file(target, overwrite=overwrite) as partial:
         partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
     return target
 
 

@@ -1,0 +1,371 @@
+"""Files and folders appear whole or not at all, also if the program is killed at any moment."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from credpart import _files
+from credpart._files import check_folder, new_file, new_folder
+from credpart.errors import FileAccessError, InputError, OutputError
+
+FILES = ("a.txt", "b.txt")
+OLD, NEW = {"a.txt": "old a", "b.txt": "old b"}, {"a.txt": "new a", "b.txt": "new b"}
+
+posix_only = pytest.mark.skipif(os.name == "nt", reason="signals and modes of POSIX")
+
+
+def put(path, content=NEW, *, overwrite=True):
+    with new_folder(path, FILES, overwrite=overwrite) as partial:
+        for name, text in content.items():
+            (partial / name).write_text(text)
+
+
+def held(path):
+    return {entry.name: entry.read_text() for entry in path.iterdir()}
+
+
+def names(folder):
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+# Files
+
+
+def test_a_file_is_replaced_whole_and_keeps_its_mode(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    path.chmod(0o640)
+    with new_file(path) as partial:
+        partial.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert os.name == "nt" or stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert names(tmp_path) == ["a.txt"]
+
+
+def test_a_new_file_has_the_mode_that_the_user_gives_to_files(tmp_path):
+    (tmp_path / "plain").write_text("")
+    with new_file(tmp_path / "a.txt") as partial:
+        partial.write_text("new")
+    assert (tmp_path / "a.txt").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(ZeroDivisionError), new_file(path) as partial:
+        partial.write_text(f"half {1 / 0}")
+    assert held(tmp_path) == {"a.txt": "old"}
+
+
+@posix_only
+def test_a_link_is_followed_and_stays(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    target, link = tmp_path / "elsewhere" / "a.txt", tmp_path / "link.txt"
+    link.symlink_to(target)  # to a file that does not exist yet
+    for text in ("first", "second"):
+        with new_file(link) as partial:
+            partial.write_text(text)
+        assert link.is_symlink()
+        assert target.read_text() == text
+    assert names(tmp_path) == ["elsewhere", "link.txt"]
+    assert names(tmp_path / "elsewhere") == ["a.txt"]
+
+
+@posix_only
+def test_a_device_is_written_to_and_not_replaced():
+    with new_file(Path(os.devnull), overwrite=False) as partial:
+        partial.write_text("gone")
+    assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+
+
+@posix_only
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe, got = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
+    reader.start()
+    with new_file(pipe, overwrite=False) as partial:
+        partial.write_text("through")
+    reader.join(timeout=30)
+    assert got == ["through"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@posix_only
+def test_the_standard_output_can_be_a_file(tmp_path):
+    program = (
+        "from pathlib import Path\n"
+        "from credpart._files import new_file\n"
+        "with new_file(Path('/dev/stdout'), overwrite=False) as partial:\n"
+        "    partial.write_text('table')\n"
+    )
+    with (tmp_path / "log").open("w") as log:
+        subprocess.run([sys.executable, "-c", program], stdout=log, check=True)  # noqa: S603
+    assert held(tmp_path) == {"log": "table"}
+
+
+def test_a_file_that_appears_meanwhile_is_not_replaced_and_the_result_is_kept(tmp_path):
+    path = tmp_path / "a.txt"
+
+    def write():
+        with new_file(path, overwrite=False) as partial:
+            partial.write_text("mine")
+            path.write_text("another's")
+
+    with pytest.raises(OutputError, match=r"kept as '.*a-[0-9a-f]{8}\.txt'.*must be a new file"):
+        write()
+    assert path.read_text() == "another's"
+    (kept,) = tmp_path.glob("a-*.txt")
+    assert kept.read_text() == "mine"
+    assert len(names(tmp_path)) == 2
+
+
+def test_folders_that_are_no_place_for_a_file(tmp_path):
+    with (
+        pytest.raises(FileNotFoundError, match="`path` must be in an existing folder"),
+        new_file(tmp_path / "no" / "a.txt"),
+    ):
+        pass
+    with (
+        pytest.raises(InputError, match="`path` must be a file, got the folder"),
+        new_file(tmp_path),
+    ):
+        pass
+
+
+@posix_only
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(FileAccessError, match="that can be written"), new_file(tmp_path / "a.txt"):
+        pass
+    tmp_path.chmod(0o700)
+
+
+# Folders
+
+
+def test_a_folder_appears_whole_and_is_replaced_only_if_asked(tmp_path):
+    path = tmp_path / "out"
+    put(path, OLD, overwrite=False)
+    assert held(path) == OLD
+    with pytest.raises(FileExistsError, match=r"`out` must be a new folder, got .*'a.txt'"):
+        put(path, overwrite=False)
+    path.chmod(0o750)
+    put(path)
+    assert held(path) == NEW
+    assert os.name == "nt" or stat.S_IMODE(path.stat().st_mode) == 0o750
+    assert names(tmp_path) == ["out"]
+
+
+def test_an_empty_folder_may_be_filled(tmp_path):
+    (tmp_path / "out").mkdir()
+    put(tmp_path / "out", overwrite=False)
+    assert held(tmp_path / "out") == NEW
+
+
+def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path):
+    put(tmp_path / "out", OLD)
+    with pytest.raises(TypeError, match="str"):
+        put(tmp_path / "out", {"a.txt": "new a", "b.txt": None})
+    assert held(tmp_path / "out") == OLD
+    assert names(tmp_path) == ["out"]
+
+
+@posix_only
+def test_a_link_to_a_folder_is_followed_and_stays(tmp_path):
+    put(tmp_path / "real", OLD)
+    (tmp_path / "out").symlink_to("real")
+    put(tmp_path / "out")
+    assert (tmp_path / "out").is_symlink()
+    assert held(tmp_path / "real") == NEW
+
+
+@pytest.mark.parametrize("name", ["mine.txt", "a.txt/mine.txt"])
+def test_a_folder_with_anything_else_is_never_replaced(name, tmp_path):
+    mine = tmp_path / "out" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    with pytest.raises(InputError, match="must hold nothing but what credpart made, got"):
+        put(tmp_path / "out")
+    assert mine.read_text() == "mine"
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("before", [None, OLD])
+def test_what_appears_meanwhile_stays_and_the_result_is_kept(before, tmp_path):
+    path = tmp_path / "out"
+    if before:
+        put(path, before)
+
+    def write():
+        with new_folder(path, FILES, overwrite=True) as partial:
+            for name, text in NEW.items():
+                (partial / name).write_text(text)
+            path.mkdir(exist_ok=True)
+            (path / "mine.txt").write_text("mine")
+
+    with pytest.raises(OutputError, match=r"kept as '.*out-[0-9a-f]{8}'.*got 'mine.txt'"):
+        write()
+    assert held(path) == (before or {}) | {"mine.txt": "mine"}
+    (kept,) = tmp_path.glob("out-*")
+    assert held(kept) == NEW
+    assert names(tmp_path) == ["out", kept.name]
+
+
+def test_what_appears_between_the_check_and_the_rename_stays(tmp_path, monkeypatch):
+    path, rename = tmp_path / "out", Path.rename
+    put(path, OLD)
+
+    def late(self, target):
+        if self.name == "out":
+            (self / "mine.txt").write_text("mine")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", late)
+    with pytest.raises(OutputError, match=r"'mine.txt' has appeared in it"):
+        put(path)
+    assert held(path) == OLD | {"mine.txt": "mine"}
+    (kept,) = tmp_path.glob("out-*")
+    assert held(kept) == NEW
+
+
+def test_of_two_runs_on_a_new_folder_only_one_wins(tmp_path):
+    path = tmp_path / "out"
+    both = threading.Barrier(2, timeout=30)
+    lost = []
+
+    def run(text):
+        try:
+            with new_folder(path, FILES, overwrite=False) as partial:
+                (partial / "a.txt").write_text(text)
+                both.wait()  # both have found that the folder is new
+        except OutputError as error:
+            lost.append(str(error))
+
+    runs = [threading.Thread(target=run, args=(text,)) for text in ("one", "two")]
+    for one in runs:
+        one.start()
+    for one in runs:
+        one.join(timeout=60)
+    assert len(lost) == 1
+    (kept,) = tmp_path.glob("out-*")
+    assert str(kept) in lost[0]
+    assert {held(path)["a.txt"], held(kept)["a.txt"]} == {"one", "two"}
+    assert len(names(tmp_path)) == 2
+
+
+# Killed runs
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from credpart._files import new_file, new_folder
+
+path, last = Path(sys.argv[1]), int(sys.argv[2])
+steps = 0
+
+def counted(function):
+    def step(*arguments, **options):
+        global steps
+        if steps == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        steps += 1
+        return function(*arguments, **options)
+    return step
+
+for name in ("mkdir", "rename", "replace", "unlink", "rmdir", "chmod", "fsync", "open"):
+    setattr(os, name, counted(getattr(os, name)))
+if path.suffix:
+    with new_file(path) as partial:
+        partial.write_text("new")
+else:
+    with new_folder(path, ("a.txt", "b.txt"), overwrite=True) as partial:
+        (partial / "a.txt").write_text("new a")
+        (partial / "b.txt").write_text("new b")
+"""
+
+
+def killed_at(step, path):
+    """Whether a run was killed before its ``step``-th call of the operating system."""
+    command = [sys.executable, "-c", KILLED, str(path), str(step)]
+    code = subprocess.run(command, check=False).returncode  # noqa: S603
+    assert code in (0, -9)
+    return code == -9
+
+
+@posix_only
+@pytest.mark.parametrize("before", [None, OLD], ids=["new", "replaced"])
+def test_a_run_that_is_killed_anywhere_loses_nothing(before, tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "YOUNG", 0.0)
+    found, step = [], 0
+    while True:
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        path = folder / "out"
+        if before:
+            put(path, before)
+        was_killed = killed_at(step, path)
+        check_folder(path, FILES, overwrite=True)  # what the next run does first
+        assert path.exists() or before is None
+        found.append(held(path) if path.exists() else None)
+        put(path, NEW)
+        assert held(path) == NEW
+        assert names(folder) == ["out"]
+        if not was_killed:
+            break
+        step += 1
+    assert step > 8
+    # First the old content, then, from one step on, the new one; never a part of it, or none.
+    assert found == sorted(found, key=lambda content: content == NEW)
+    assert all(content in (before, NEW) for content in found)
+    assert found[0] == before
+    assert found[-1] == NEW
+
+
+@posix_only
+def test_a_file_whose_writer_is_killed_anywhere_is_the_old_or_the_new(tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "YOUNG", 0.0)
+    path, found, step = tmp_path / "a.txt", [], 0
+    while True:
+        path.write_text("old")
+        was_killed = killed_at(step, path)
+        found.append(path.read_text())
+        with new_file(path) as partial:
+            partial.write_text("next")
+        assert names(tmp_path) == ["a.txt"]
+        if not was_killed:
+            break
+        step += 1
+    assert set(found) == {"old", "new"}
+    assert found == sorted(found, reverse=True)
+
+
+@posix_only
+def test_what_a_living_run_is_writing_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "YOUNG", 0.0)
+    path = tmp_path / "out"
+    with new_folder(path, FILES, overwrite=True) as partial:
+        (partial / "a.txt").write_text("slow")
+        put(path)  # another run, which is done first
+        assert held(path) == NEW
+        assert partial.exists()
+    assert held(path) == {"a.txt": "slow"}
+    assert names(tmp_path) == ["out"]
+
+
+@posix_only
+def test_what_a_killed_run_left_is_removed_only_where_it_is_ours(tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "YOUNG", 0.0)
+    stale = tmp_path / ".out.00000000.partial"
+    stale.mkdir()
+    (stale / "a.txt").write_text("half")
+    (stale / "mine.txt").write_text("mine")
+    put(tmp_path / "out")
+    assert held(stale) == {"mine.txt": "mine"}
