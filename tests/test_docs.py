@@ -32,7 +32,10 @@ PAGES = sorted(
 )
 INSTALLATION = ("python3 -m venv", ".venv/bin/")  # what CI does itself, as the README says
 PUBLIC = ["credpart"]
-PUBLIC += [f"credpart.{name}" for name in ("datasets", "diagnostics", "metrics", "plot", "report")]
+PUBLIC += [
+    f"credpart.{name}"
+    for name in ("datasets", "diagnostics", "errors", "metrics", "plot", "report")
+]
 STEP = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN = [page for page in [ROOT / "README.md", *PAGES] if STEP.search(page.read_text())]

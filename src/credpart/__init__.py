@@ -1,10 +1,26 @@
 """Clustering that says, with a statistical guarantee, how sure it is.
 
-The public names are loaded on first use, so that ``import credpart`` is cheap.
+The public names are loaded on first use, so that ``import credpart`` is cheap.  Type checkers read
+the imports below, which are never run.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from credpart._bootstrap import bootstrap
+    from credpart.clustering import CalibratedClustering
+    from credpart.comparison import compare
+    from credpart.diagnostics import diagnose
+    from credpart.ecm import ECM, RECM
+    from credpart.evclus import EVCLUS
+    from credpart.focal import focal_sets
+    from credpart.intervals import PairwiseIntervals, pairwise_intervals
+    from credpart.masses import irqp
+    from credpart.mixture import MixtureFamily, fit_mixture, select_mixture
+    from credpart.partition import EvidentialPartition
+    from credpart.r_names import bootclus
+    from credpart.storage import load_model, save_model
 
 __version__ = "0.1.0"
 
@@ -29,7 +45,26 @@ _HOME = {
     "load_model": "credpart.storage",
 }
 
-__all__ = sorted(_HOME)
+__all__ = [
+    "ECM",
+    "EVCLUS",
+    "RECM",
+    "CalibratedClustering",
+    "EvidentialPartition",
+    "MixtureFamily",
+    "PairwiseIntervals",
+    "bootclus",
+    "bootstrap",
+    "compare",
+    "diagnose",
+    "fit_mixture",
+    "focal_sets",
+    "irqp",
+    "load_model",
+    "pairwise_intervals",
+    "save_model",
+    "select_mixture",
+]
 
 
 def __getattr__(name: str) -> Any:

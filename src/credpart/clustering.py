@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -207,6 +207,10 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self.refit_partition()
 
+    @overload
+    def intervals(self, level: float | None = None) -> PairwiseIntervals: ...
+    @overload
+    def intervals(self, level: Sequence[float]) -> list[PairwiseIntervals]: ...
     def intervals(self, level: Any = None) -> Any:
         """Intervals at another level, or at several, from the same replicates.
 

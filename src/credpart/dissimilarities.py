@@ -46,13 +46,11 @@ class Metric(NamedTuple):
 
 def _euclidean_between(X: Array, i: IntArray, j: IntArray) -> Array:
     squares = sum((x[i] - x[j]) ** 2 for x in X.T)
-    distances: Array = np.sqrt(squares)
-    return distances
+    return np.asarray(np.sqrt(squares))
 
 
 def _euclidean_matrix(X: Array) -> Array:
-    matrix: Array = squareform(pdist(X), checks=False)
-    return matrix
+    return squareform(pdist(X), checks=False)
 
 
 def check_dissimilarity_matrix(D: Array) -> Array:

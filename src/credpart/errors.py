@@ -29,6 +29,7 @@ __all__ = [
     "UnsupportedError",
 ]
 
+
 class CredpartError(Exception):
     """Base of all errors of this library.
 

@@ -210,8 +210,7 @@ def _named_clusters(
 
 def _by_size(focal: BoolArray) -> Labels:
     """Rows by size and then lexicographically."""
-    order: Labels = np.lexsort((*(~focal[:, ::-1]).T, focal.sum(axis=1)))
-    return order
+    return np.lexsort((*(~focal[:, ::-1]).T, focal.sum(axis=1)))
 
 
 class Pairs(NamedTuple):
@@ -234,8 +233,7 @@ def belief_agreement(one: Pairs, other: Pairs) -> Array:
 def jousselme_agreement(one: Pairs, other: Pairs) -> Array:
     """One minus Jousselme's distance, which on a frame of two reduces to a root mean square."""
     gaps = (one.same - other.same) ** 2 + (one.apart - other.apart) ** 2
-    agreement: Array = 1.0 - np.sqrt(0.5 * gaps)
-    return agreement
+    return 1.0 - np.sqrt(0.5 * gaps)
 
 
 AGREEMENTS: Mapping[str, Callable[[Pairs, Pairs], Array]] = {

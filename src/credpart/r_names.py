@@ -44,8 +44,7 @@ class Bootclus:
     @property
     def clus(self) -> MixtureFit:
         """The fitted mixture; R has an object of class Mclust."""
-        fit: MixtureFit = self.model.mixture_
-        return fit
+        return self.model.mixture_
 
     @property
     def Clus(self) -> EvidentialPartition:

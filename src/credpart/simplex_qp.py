@@ -75,8 +75,7 @@ def rise(Q: Array, u: Array, x: Array, y: Array) -> Array:
     """Return ``f(y) - f(x)`` of each problem, for points of the simplex, without cancellation."""
     g = _gradient(Q, u, 0.5 * (x + y))
     # The sums of x and y differ by a rounding error, which a large level of g would blow up.
-    change: Array = ((y - x) * (g - g.min(axis=1, keepdims=True))).sum(axis=1)
-    return change
+    return np.asarray(((y - x) * (g - g.min(axis=1, keepdims=True))).sum(axis=1))
 
 
 def violation(Q: Array, u: Array, x: Array) -> Array:
@@ -94,14 +93,12 @@ def _scale(Q: Array, u: Array) -> Array:
 
 
 def _gradient(Q: Array, u: Array, x: Array) -> Array:
-    gradient: Array = 2.0 * (Q @ x[:, :, None])[:, :, 0] + u
-    return gradient
+    return 2.0 * (Q @ x[:, :, None])[:, :, 0] + u
 
 
 def _violation(g: Array, free: Mask) -> Array:
     """Return the highest gradient on the support less the lowest anywhere: 0 at an optimum."""
-    gap: Array = np.where(free, g, -np.inf).max(axis=1) - g.min(axis=1)
-    return gap
+    return np.asarray(np.where(free, g, -np.inf).max(axis=1) - g.min(axis=1))
 
 
 def _entering(g: Array, free: Mask, moved: Mask) -> Mask:
@@ -113,8 +110,7 @@ def _entering(g: Array, free: Mask, moved: Mask) -> Mask:
     spread = np.where(free, g, -np.inf).max(axis=1) - np.where(free, g, np.inf).min(axis=1)
     settled = (spread <= TOLERANCE) & moved
     lowest = np.arange(g.shape[1]) == g.argmin(axis=1)[:, None]
-    entering: Mask = lowest & settled[:, None]
-    return entering
+    return np.asarray(lowest & settled[:, None])
 
 
 def _packed(free: Mask) -> tuple[IntArray, Mask]:

@@ -105,8 +105,7 @@ class Transform:
 def _logicle(transform: Transform, values: Array) -> Array:
     T, M, W, A = transform.logicle
     scale = _extra("flowutils.transforms", Name("transform"), " 'logicle'").logicle
-    result: Array = scale(values, None, t=T, m=M, w=W, a=A)
-    return result
+    return np.asarray(scale(values, None, t=T, m=M, w=W, a=A))
 
 
 TRANSFORMS: Mapping[str, Callable[[Transform, Array], Array]] = {

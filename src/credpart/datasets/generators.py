@@ -185,5 +185,4 @@ def _posteriors(X: Array, truth: GaussianTruth) -> Array:
         residuals = solve_triangular(factor, (X - mean).T, lower=True)
         log_det = np.log(factor.diagonal()).sum()
         log_joint[:, k] = np.log(proportion) - log_det - 0.5 * (residuals**2).sum(axis=0)
-    posteriors: Array = softmax(log_joint, axis=1)
-    return posteriors
+    return softmax(log_joint, axis=1)

@@ -89,5 +89,4 @@ def _posteriors(X: Array, truth: SkewTruth) -> Array:
         cut = slant * np.sqrt((nu + d) / (nu + eta))
         density = multivariate_t.logpdf(X, mu, omega, nu) + student.logcdf(cut, nu + d)
         joint[:, k] = np.log(proportion) + density
-    posteriors: Array = softmax(joint, axis=1)
-    return posteriors
+    return softmax(joint, axis=1)

@@ -110,8 +110,7 @@ def _sphere(X: Array, w: Array) -> Array | None:
     values, axes = np.linalg.eigh((gaps * w[:, None]).T @ gaps)
     if values[0] <= 1e-12 * values[-1]:
         return None
-    result: Array = gaps @ axes / np.sqrt(values)
-    return result
+    return np.asarray(gaps @ axes / np.sqrt(values))
 
 
 def _mean_kernel(Z: Array, w: Array, b2: float) -> float:

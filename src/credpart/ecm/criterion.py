@@ -26,14 +26,12 @@ class Criterion(NamedTuple):
     def shares(self) -> Array:
         """Barycentres as means of centres: a row a non-empty set, shape (f, c)."""
         sets = self.focal[1:]
-        shares: Array = sets / sets.sum(axis=1, keepdims=True)
-        return shares
+        return np.asarray(sets / sets.sum(axis=1, keepdims=True))
 
     @property
     def prices(self) -> Array:
         """``|A|^alpha`` of the non-empty sets."""
-        prices: Array = self.focal[1:].sum(axis=1) ** self.alpha
-        return prices
+        return np.asarray(self.focal[1:].sum(axis=1) ** self.alpha)
 
 
 def mass_costs(criterion: Criterion, d2: Array, constant: float = 0.0) -> Array:
@@ -55,8 +53,7 @@ def best_masses(costs: Array, beta: float) -> Array:
     least = costs.min(axis=1, keepdims=True)
     ratios = np.divide(least, costs, out=np.ones_like(costs), where=costs > 0.0)
     ratios = ratios ** (1.0 / (beta - 1.0))
-    masses: Array = ratios / ratios.sum(axis=1, keepdims=True)
-    return masses
+    return np.asarray(ratios / ratios.sum(axis=1, keepdims=True))
 
 
 def best_centers(criterion: Criterion, space: Space, masses: Array, centers: Array) -> Array:

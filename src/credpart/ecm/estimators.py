@@ -142,7 +142,7 @@ class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._criterion, self._origin = fit.criterion, origin
         self._centers = fit.descent.centers  # about the origin: exact, where `centers_` is rounded
         self.partition_ = fit.partition(table.index)
-        self.centers_ = self._centers + origin
+        self.centers_: Array = self._centers + origin
         self.objective_ = fit.descent.objective
         self.n_iter_ = fit.descent.n_iter
         self.labels_ = self.partition_.labels

@@ -61,8 +61,7 @@ def wanted_conflict(D: Array, d0: float) -> Array:
     >>> wanted_conflict(np.array([0.0, 2.0]), 2.0).round(2)
     array([0.  , 0.95])
     """
-    conflicts: Array = -np.expm1(np.log(1.0 - APART) * (D / d0) ** 2)
-    return conflicts
+    return np.asarray(-np.expm1(np.log(1.0 - APART) * (D / d0) ** 2))
 
 
 def scale(D: Array, quantile: float) -> float:

@@ -231,5 +231,4 @@ class EVCLUS(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 def _widened(masses: Array, focal: BoolArray, wider: BoolArray) -> Array:
     """Return the same masses on more focal sets."""
     same = (focal[:, None] == wider).all(axis=2)  # (f, wider f)
-    wide: Array = masses @ same
-    return wide
+    return np.asarray(masses @ same)

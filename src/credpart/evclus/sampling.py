@@ -35,8 +35,7 @@ def sample_partners(n: int, k: int, rng: np.random.Generator) -> Partners:
     steps = np.concatenate([steps, -steps, np.full(int(with_opposite), n // 2)])
     order = rng.permutation(n)
     place = np.argsort(order)
-    partners: Partners = order[(place[:, None] + steps) % n]
-    return partners
+    return np.asarray(order[(place[:, None] + steps) % n])
 
 
 class SampledPairs(NamedTuple):
@@ -99,5 +98,4 @@ class SampledPairs(NamedTuple):
 
 
 def _products(left: Array, i: Partners, right: Array, j: Partners) -> Array:
-    products: Array = np.einsum("pf,pf->p", left[i], right[j])
-    return products
+    return np.asarray(np.einsum("pf,pf->p", left[i], right[j]))

@@ -207,8 +207,7 @@ class EvidentialPartition:
     @property
     def set_labels(self) -> IntArray:
         """The row of `focal_sets` with the highest mass; ties go to the lowest."""
-        labels: IntArray = self.masses.argmax(axis=1)
-        return labels
+        return np.asarray(self.masses.argmax(axis=1))
 
     @property
     def nondominated(self) -> BoolArray:

@@ -43,20 +43,17 @@ def normalized(masses: Array, focal: BoolArray) -> tuple[Array, BoolArray]:
 
 def pignistic(masses: Array, focal: BoolArray) -> Array:
     """Share each mass equally within its set; no set may be empty."""
-    probabilities: Array = masses @ (focal / focal.sum(axis=1, keepdims=True))
-    return probabilities
+    return np.asarray(masses @ (focal / focal.sum(axis=1, keepdims=True)))
 
 
 def nonspecificity(masses: Array, focal: BoolArray) -> Array:
     """Return ``(sum_A m(A) log2|A| + m(empty) log2 c) / log2 c``; 0 if c = 1 [MD08]."""
     sizes, c = focal.sum(axis=1), focal.shape[1]
     bits = np.log2(np.where(sizes == 0, c, sizes)) / np.log2(max(c, 2))
-    scores: Array = masses @ bits
-    return scores
+    return np.asarray(masses @ bits)
 
 
 def most_plausible(plausibility: Array) -> IntArray:
     """Return the first of the most plausible clusters: rounding must not choose among them."""
     is_highest = plausibility >= plausibility.max(axis=1, keepdims=True) - TIED
-    labels: IntArray = is_highest.argmax(axis=1)
-    return labels
+    return np.asarray(is_highest.argmax(axis=1))

@@ -73,8 +73,7 @@ def upper_blocks(masses: Array, focal: BoolArray) -> Iterator[tuple[Array, Array
 
 def _is_single(focal: BoolArray) -> BoolArray:
     """Return the diagonal of S, Eq. (11): taking these columns is multiplying by S."""
-    single: BoolArray = focal.sum(axis=1) == 1
-    return single
+    return np.asarray(focal.sum(axis=1) == 1)
 
 
 def _all_pairs(left: Array, right: Array, *, diagonal: float) -> Array:
