@@ -39,6 +39,7 @@ DATA_SETS = 80  # from each mixture
 PARTITIONS = 20  # data sets from each mixture of which [Bel, Pl] is tested too
 OBJECTS = 60  # of each data set, whose pairs are looked at
 SHORTER = 0.838  # level at which a normal interval has .85 of the length that it has at .90
+ROUNDING = 1e-12  # the truth and a bound may both be 0 or 1
 Z = 3.3  # with probability .999 a normal deviate is within this many standard deviations
 ALLOWANCE = 0.01
 ALLOWANCE_OF_A_MIXTURE = 0.03
@@ -96,7 +97,7 @@ class Rates(NamedTuple):
 
 
 def rates(P: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Rates:
-    below, above = P < lower - 1e-12, P > upper + 1e-12  # P_ij and bounds may both be 0 or 1
+    below, above = lower - P > ROUNDING, P - upper > ROUNDING
     inner = (P > 0.05) & (P < 0.95)
     return Rates(1.0 - (below | above).mean(), below[inner].mean(), above[inner].mean())
 
