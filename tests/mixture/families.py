@@ -12,7 +12,7 @@ from credpart.mixture.families.mixed import Mixed
 from credpart.mixture.families.skew import SKEW_NORMAL, SKEW_T
 from credpart.mixture.families.standardisation import Frame
 from credpart.mixture.families.student import T
-from examples.poisson_family import Poisson, PoissonParams
+from examples.gamma_family import Gamma, GammaParams
 
 PROPORTIONS = np.array([[0.4, 0.6]])
 LOCATIONS = np.array([[[-1.0, 0.0], [1.0, 0.5]]])
@@ -79,9 +79,10 @@ def mixed() -> Case:
     return Case(family, family.m_step(statistics, np.array([0]), None), 0)
 
 
-def poisson() -> Case:
-    rates = np.array([[[2.0, 9.0, 4.0], [6.0, 3.0, 4.5]]])
-    return Case(Poisson(rates[0]), PoissonParams(PROPORTIONS, rates), 0)
+def gamma() -> Case:
+    shapes = np.array([[[2.0, 9.0], [6.0, 3.0]]])
+    scales = np.array([[[1.0, 0.5], [1.5, 2.0]]])
+    return Case(Gamma(shapes[0]), GammaParams(PROPORTIONS, shapes, scales), 0)
 
 
 CASES = {
@@ -93,5 +94,5 @@ CASES = {
     "skew-t-EEE": location_scale(SKEW_T, "EEE"),
     "latent-class": latent_class(),
     "mixed": mixed(),
-    "own": poisson(),
+    "own": gamma(),
 }

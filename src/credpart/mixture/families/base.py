@@ -34,20 +34,49 @@ class Components(NamedTuple):
 class MixtureFamily(ABC, Generic[P]):
     """A family of component distributions, which `fit_mixture` and all that follows can fit.
 
-    Write a subclass whose constructor takes the data (n, d), and give it, or an instance, as
-    ``model``.  Parameters are a NamedTuple of arrays (b, k, ...), of which the first is
-    ``proportions`` (b, k).  Three methods are required; everything else has a default that may
-    be replaced.
+    Write a subclass and give it, or an instance, as ``model``.  Its constructor takes the data
+    (n, d), which are numbers, and may refuse them.  Parameters are a NamedTuple of arrays
+    (b, k, ...), of which the first is ``proportions`` (b, k).  Three methods are required:
 
     - ``log_joint(features, params)``: ``log pi_k + log p_k(x_i)``, shape (b, k, n).
     - ``m_step(statistics, structure, previous)``: the parameters that maximise the expected
-      likelihood, from weighted sums of the features (b, k, p); ``structure`` and ``previous`` can
-      be ignored.
+      likelihood, from the statistics (b, k, s); ``structure`` and ``previous`` can be ignored.
     - ``n_free(c)``: the number of free parameters of a mixture of c components, for BIC.
-    - ``features(X)``: what the family reads of the data, (n, p).  By default a one and the columns.
+
+    Everything else has a default.  What EM works with:
+
+    - ``features(X)``: what the family reads of the data, (n, p); by default a one and the columns.
       The other methods get (b, n, p) if every mixture has data of its own.
-    - ``sample(params, n, rng)``: n objects of the first mixture, and their components.  Only
-      parametric replicates and `MixtureFit.sample` need it.
+    - ``statistics(features, resp, params)``: by default the sums of the features weighted by
+      ``resp`` (b, k, n).
+    - ``log_prior(params)``: a penalty on the likelihood, by default none.
+    - ``has_slow_em``: whether EM converges slowly, so that acceleration starts early.
+
+    What a family can do is what it declares:
+
+    - ``sample(params, n, rng)``: n objects of the first mixture, and their components; without it
+      there are neither parametric replicates nor `MixtureFit.sample`.
+    - ``params_type``: the NamedTuple; with it, fitted models can be saved.
+    - ``state()`` and ``from_state(state)``: what a saved model keeps of the family, by default its
+      attributes.
+    - ``is_normal``: components are normal, so `diagnose` tests the clusters for normality.
+    - ``projectable(params)``: components that can be drawn in any plane; others are drawn over one
+      or two columns.
+    - ``embed(params)`` takes a mixture of a nested family as one of this family.
+
+    What it says about parameters:
+
+    - ``is_degenerate(params)``: mixtures that cannot be used, by default those with a number that
+      is not finite.
+    - ``is_spurious(params, n)``: components that are artefacts, such as a spike on a few objects;
+      mixtures with one are not chosen.  ``describe_spurious(params, k, n)`` says why, in words.
+    - ``regularised(statistics)``: the family with a prior, for data on which it breaks down.
+    - ``to_data_units(params)`` and ``log_unit``: for families that standardise the data.
+    - ``remarks(params)``: sentences for the user.
+    - ``n_parameters(structure, c)``: ``n_free``, for families with covariance structures.
+
+    Three functions make M-steps and densities short: ``sizes_and_means(statistics)``,
+    ``shares(sizes)`` and ``log_shares(proportions)``; they know of components that are absent.
 
     Examples
     --------
@@ -60,16 +89,12 @@ class MixtureFamily(ABC, Generic[P]):
     ...     proportions: np.ndarray
     ...     means: np.ndarray
     >>> class Exponential(MixtureFamily):
-    ...     def __init__(self, X):
-    ...         pass
     ...     def log_joint(self, features, params):
     ...         logs = self.log_shares(params.proportions) - np.log(params.means)
     ...         return np.stack([logs, -1.0 / params.means], axis=-1) @ features.mT
     ...     def m_step(self, statistics, structure, previous):
-    ...         sizes, sums = np.moveaxis(statistics, -1, 0)
-    ...         present = sizes > 0.0
-    ...         means = np.where(present, sums, 1.0) / np.where(present, sizes, 1.0)
-    ...         return Params(self.shares(sizes), means)
+    ...         sizes, means = self.sizes_and_means(statistics)
+    ...         return Params(self.shares(sizes), means[..., 0])
     ...     def n_free(self, c):
     ...         return 2 * c - 1
     >>> rng = np.random.default_rng(0)
@@ -81,6 +106,9 @@ class MixtureFamily(ABC, Generic[P]):
     is_normal: ClassVar[bool] = False  # components are normal, so that normality can be tested
     has_slow_em: ClassVar[bool] = False  # objects tell little of the latent variables
     params_type: ClassVar[type[Parameters] | None] = None  # for saved models: the NamedTuple
+
+    def __init__(self, X: Array) -> None:
+        self.n_columns = X.shape[1]
 
     # What EM asks
 
@@ -185,6 +213,16 @@ class MixtureFamily(ABC, Generic[P]):
         return family
 
     # What makes families easy to write
+
+    @staticmethod
+    def sizes_and_means(statistics: Array) -> tuple[Array, Array]:
+        """Sizes (b, k), and means (b, k, p - 1) of the features after the first, which is 1.
+
+        An absent component has the means of all objects, so that its parameters are valid.
+        """
+        pooled = statistics.sum(axis=1, keepdims=True)
+        sums = np.where(statistics[..., :1] > ABSENT, statistics, pooled)
+        return statistics[..., 0], sums[..., 1:] / sums[..., :1]
 
     @staticmethod
     def shares(sizes: Array) -> Array:
