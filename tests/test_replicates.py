@@ -15,7 +15,8 @@ from credpart._bootstrap.refits import Plan, contenders, refit
 from credpart._errors import DegeneracyWarning
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
-from credpart.mixture.optimisation.em import Status, take
+from credpart.mixture.optimisation.convergence import Status
+from credpart.mixture.optimisation.mixtures import take_params
 
 SMALL = make_mixture1(60, random_state=0).X
 FIT = fit_mixture(SMALL, 3, "EII")

@@ -17,7 +17,7 @@ from credpart.datasets import make_mixture3
 from credpart.mixture.covariance.structures import TABLE
 from credpart.mixture.families.coordinates import LINEAR
 from credpart.mixture.models import MODELS, below, model_names
-from credpart.mixture.optimisation.em import Status
+from credpart.mixture.optimisation.convergence import Status
 
 from .test_skew import SAMPLE, X
 

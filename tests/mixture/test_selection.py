@@ -6,7 +6,7 @@ from credpart import fit_mixture, select_mixture
 from credpart._errors import DegenerateMixtureError
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
 from credpart.mixture.covariance.structures import STRUCTURES
-from credpart.mixture.optimisation.em import Status
+from credpart.mixture.optimisation.convergence import Status
 
 from .reference import DATA, mclust, selection
 
