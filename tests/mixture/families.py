@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from credpart.mixture.covariance.structures import NAMES
+from credpart.mixture.families.base import MixtureFamily
 from credpart.mixture.families.gaussian import Gaussian
 from credpart.mixture.families.latent_class import LatentClass
 from credpart.mixture.families.location_scale import LocationScale
 from credpart.mixture.families.mixed import Mixed
 from credpart.mixture.families.skew import SKEW_NORMAL, SKEW_T
-from credpart.mixture.families.standardisation import Frame
+from credpart.mixture.families.standardisation import Standardisation
 from credpart.mixture.families.student import T
 from examples.gamma_family import Gamma, GammaParams
 
@@ -19,30 +20,31 @@ LOCATIONS = np.array([[[-1.0, 0.0], [1.0, 0.5]]])
 SCALES = np.array([[[[0.3, 0.1], [0.1, 0.2]], [[0.2, -0.1], [-0.1, 0.4]]]])
 SKEWNESS = np.array([[[-1.0, 0.6], [0.8, 0.4]]])
 DOF = np.array([[4.0, 8.0]])
-FRAME = Frame(np.array([3.0, -2.0]), np.array([2.0, 0.5]), np.triu_indices(2), np.full(2, 2.0**-33))
+SPACE = Standardisation(
+    np.array([3.0, -2.0]), np.array([2.0, 0.5]), np.triu_indices(2), np.full(2, 2.0**-33)
+)
 
 
 class Case(NamedTuple):
-    """A family, one mixture of it, and the mixture's variant."""
+    """A family, one mixture of it, and the code of the mixture's structure."""
 
-    family: Any
+    family: MixtureFamily[Any]
     params: Any
-    variant: int
+    structure: int
 
 
 def gaussian() -> Case:
-    family = Gaussian(FRAME)
+    family = Gaussian(SPACE)
     second = SCALES + LOCATIONS[..., :, None] * LOCATIONS[..., None, :]
-    i, j = FRAME.pairs
+    i, j = SPACE.pairs
     rows = np.concatenate([np.ones((1, 2, 1)), LOCATIONS, second[..., i, j]], axis=-1)
-    variant = NAMES.index("VVV")
-    return Case(
-        family, family.m_step(PROPORTIONS[..., None] * rows, np.array([variant]), None), variant
-    )
+    code = NAMES.index("VVV")
+    params = family.m_step(PROPORTIONS[..., None] * rows, np.array([code]), None)
+    return Case(family, params, code)
 
 
 def location_scale(law: Any, structure: str = "VVV") -> Case:
-    family = LocationScale(FRAME, law)
+    family = LocationScale(SPACE, law)
     skewness = SKEWNESS * law.is_skew
     dof = DOF if law.bounds else np.full_like(DOF, np.inf)
     scales = SCALES if structure == "VVV" else np.repeat(SCALES[:, :1], 2, axis=1)
@@ -65,7 +67,7 @@ def latent_class() -> Case:
 def mixed() -> Case:
     classes = latent_class()
     family = Mixed(
-        FRAME.center, FRAME.scale, np.array([0, 3]), np.array([1, 2, 4, 5, 6]), classes.family
+        SPACE.center, SPACE.scale, np.array([0, 3]), np.array([1, 2, 4, 5, 6]), classes.family
     )
     variances = np.einsum("bkdd->bkd", SCALES)
     rows = [

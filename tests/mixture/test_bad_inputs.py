@@ -13,7 +13,7 @@ from credpart import fit_mixture, select_mixture
 from credpart.datasets import load_iris
 from credpart.errors import CredpartWarning, DataWarning, DegeneracyWarning, DegenerateMixtureError
 from credpart.mixture.covariance.structures import STRUCTURES
-from credpart.mixture.optimisation.em import Status
+from credpart.mixture.optimisation.convergence import Status
 
 FRAME = load_iris().X
 X = FRAME.to_numpy()

@@ -1,5 +1,5 @@
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,33 +9,31 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from credpart.datasets import load_iris, make_mixture3
-from credpart.mixture.covariance.structures import NAMES, STRUCTURES
+from credpart.mixture.families.base import ABSENT
 from credpart.mixture.families.gaussian import Gaussian
-from credpart.mixture.families.standardisation import ABSENT
-from credpart.mixture.optimisation import em as em_module
-from credpart.mixture.optimisation.anderson import Acceleration
-from credpart.mixture.optimisation.em import (
-    Status,
-    blocks,
-    e_step,
-    em,
-    log_certainty,
-    normalise,
-    take,
-)
+from credpart.mixture.optimisation import e_step as e_step_module
+from credpart.mixture.optimisation.anderson import Anderson
+from credpart.mixture.optimisation.convergence import Status
+from credpart.mixture.optimisation.e_step import blocks, e_step, log_certainty, normalise
+from credpart.mixture.optimisation.maximise import SINGLE
+from credpart.mixture.optimisation.mixtures import Mixtures, take_params
 from credpart.mixture.search.initialisation import ward
 
-ALL = np.arange(len(STRUCTURES))  # a replicate for each of the 14 structures
+from .problems import (
+    ALL,
+    all_structures,
+    begin,
+    begin_from,
+    codes,
+    on,
+    on_features,
+    responsibilities,
+    run,
+    run_em,
+    samples,
+)
+
 TIGHT = {"tol": 1e-13, "max_iter": 20_000}
-
-
-def problem(X, labels, c, weights=None):
-    """Family, features, weights and the statistics of a hard partition."""
-    family = Gaussian.of(X, list(STRUCTURES))
-    features = family.features(X)
-    weights = np.ones(len(X)) if weights is None else weights
-    resp = (labels == np.arange(c)[:, None]) * weights
-    return family, features, weights[None], family.statistics(features, resp[None])
 
 
 def overlapping(n=150, seed=0):
@@ -44,18 +42,24 @@ def overlapping(n=150, seed=0):
 
 
 def start_all(X, labels, c, weights=None):
-    """One replicate for each structure, all from the same partition."""
-    family, features, weights, statistics = problem(X, labels, c, weights)
-    return family, features, weights, np.repeat(statistics, len(ALL), axis=0), ALL
+    """The Gaussian family on data, and mixtures of all structures under way."""
+    problem, statistics = all_structures(X, labels, c, weights)
+    return problem, begin(problem, statistics, ALL)
+
+
+def bootstrapped(n=40):
+    """Mixtures of all structures, each with a sample of its own."""
+    X, labels = overlapping(n)
+    problem, start = start_all(X, labels, 3)
+    weights = np.random.default_rng(0).integers(0, 3, (len(ALL), n)).astype(float)
+    return on_features(problem.family, problem.data.features, weights), start.params
 
 
 def test_e_step_is_the_literal_sum_over_objects():
-    X, labels = overlapping(40)
-    family, features, weights, statistics, variant = start_all(X, labels, 3)
-    weights = np.random.default_rng(0).integers(0, 3, (len(ALL), len(X))).astype(float)
-    params = family.m_step(statistics, variant, None)
-    loglik, expected = e_step(family, features, weights, params)
-    joint = family.log_joint(features, params)
+    problem, params = bootstrapped()
+    features, weights = problem.data
+    loglik, expected = e_step(problem, params, ALL)
+    joint = problem.family.log_joint(features, params)
     for b in range(len(ALL)):
         log_density = logsumexp(joint[b], axis=0)
         assert loglik[b] == pytest.approx(sum(weights[b] * log_density))
@@ -64,99 +68,75 @@ def test_e_step_is_the_literal_sum_over_objects():
         np.testing.assert_allclose(expected[b], literal, atol=1e-10)
 
 
-def test_coarse_e_step_is_close():
-    X, labels = overlapping(40)
-    family, features, _, statistics, variant = start_all(X, labels, 3)
-    weights = np.random.default_rng(0).integers(0, 3, (len(ALL), len(X))).astype(float)
-    params = family.m_step(statistics, variant, None)
-    fine, coarse = (
-        e_step(family, features, weights, params, is_coarse=is_coarse)
-        for is_coarse in (False, True)
-    )
-    np.testing.assert_allclose(coarse[0], fine[0], rtol=1e-8)
-    np.testing.assert_allclose(coarse[1], fine[1], rtol=1e-6, atol=1e-5)
-    assert not np.array_equal(coarse[0], fine[0])  # it was in single precision
+def test_e_step_in_single_precision_is_close():
+    problem, params = bootstrapped()
+    double, single = (e_step(problem, params, ALL, in_single=s) for s in (False, True))
+    np.testing.assert_allclose(single[0], double[0], rtol=1e-8)
+    np.testing.assert_allclose(single[1], double[1], rtol=1e-6, atol=1e-5)
+    assert not np.array_equal(single[0], double[0])
 
 
-@pytest.mark.parametrize("is_coarse", [False, True])
-def test_absent_components_stay_absent(is_coarse):
-    X, labels = overlapping(40)
-    family, features, weights, statistics, variant = start_all(X, labels, 3)
+@pytest.mark.parametrize("in_single", [False, True])
+def test_absent_components_stay_absent(in_single):
+    problem, statistics = all_structures(*overlapping(40), 3)
     padded = np.concatenate([statistics, np.zeros_like(statistics[:, :1])], axis=1)
-    padded[0, 3] = 0.5 * padded[0, 2]  # one replicate has four components
-    params = family.m_step(padded, variant, None)
+    padded[0, 3] = 0.5 * padded[0, 2]  # one mixture has four components
+    params = problem.family.m_step(padded, ALL, None)
     with np.errstate(over="ignore"):
-        expected = e_step(
-            family, features, np.repeat(weights, len(ALL), axis=0), params, is_coarse=is_coarse
-        )[1]
+        expected = e_step(problem, params, samples(problem, len(ALL)), in_single=in_single)[1]
     assert expected[0, 3, 0] > 0.0
     assert (np.abs(expected[1:, 3]) < ABSENT).all()  # to which the M-step gives no share
 
 
-def test_e_step_reads_the_weights_of_its_members():
-    X, labels = overlapping(40)
-    family, features, _, statistics, variant = start_all(X, labels, 3)
-    params = take(family.m_step(statistics, variant, None), [3, 5, 7])
-    weights = np.random.default_rng(0).integers(0, 3, (9, len(X))).astype(float)
-    members = np.array([8, 0, 8])
-    some = e_step(family, features, weights, params, members)
-    own = e_step(family, np.stack([features] * 9), weights, params, members)
-    for found, single, wanted in zip(
-        some, own, e_step(family, features, weights[members], params), strict=True
-    ):
-        np.testing.assert_array_equal(found, wanted)
-        np.testing.assert_allclose(single, wanted, rtol=1e-9, atol=1e-9)
+def test_e_step_reads_the_sample_of_each_mixture():
+    problem, params = bootstrapped()
+    family, (features, weights) = problem.family, problem.data
+    some, sample = take_params(params, [3, 5, 7]), np.array([8, 0, 8])
+    wanted = e_step(on_features(family, features, weights[sample]), some, np.arange(3))
+    shared = e_step(problem, some, sample)
+    own = e_step(on_features(family, np.stack([features] * len(ALL)), weights), some, sample)
+    for found, single, literal in zip(shared, own, wanted, strict=True):
+        np.testing.assert_array_equal(found, literal)
+        np.testing.assert_allclose(single, literal, rtol=1e-9, atol=1e-9)
+
+
+def test_e_step_of_no_mixture_is_empty():
+    problem, params = bootstrapped()
+    loglik, statistics = e_step(problem, take_params(params, slice(0)), ALL[:0])
+    assert loglik.shape == (0,)
+    assert len(statistics) == 0
 
 
 def test_large_batches_end_where_small_ones_do():
-    # beyond a cacheful, the first steps are coarse
-    X, labels = overlapping(1800)
-    family, features, weights, statistics, variant = start_all(X, labels, 3)
-    assert len(ALL) * 3 * len(X) > em_module.BLOCK
-    together = em(family, features, weights, statistics, variant)
+    # large batches start in single precision
+    problem, start = start_all(*overlapping(1800), 3)
+    assert 3 * 1800 < SINGLE < len(ALL) * 3 * 1800
+    together = run(problem, start)
     for code in ALL:
-        apart = em(family, features, weights, statistics[[code]], variant[[code]])
+        apart = run(problem, start.take(np.array([code])))
         np.testing.assert_allclose(together.loglik[code], apart.loglik[0], rtol=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("n", "options", "wanted"),
-    [
-        (150, {"tol": 1e-5}, False),  # too few values
-        (400, {"tol": 1e-5}, True),
-        (400, {"tol": 1e-9}, False),  # too few if steps are accelerated
-        (400, {"tol": 1e-5, "is_exact": True}, False),
-        (1800, {"tol": 1e-9}, True),
-        (1800, {"tol": 1e-9, "is_exact": True}, False),
-    ],
-)
-def test_steps_are_coarse_where_it_saves_time_and_does_no_harm(monkeypatch, n, options, wanted):
-    coarse = []
-
-    def record(*given, is_coarse=False):
-        coarse.append(is_coarse)
-        return e_step(*given, is_coarse=is_coarse)
-
-    monkeypatch.setattr(em_module, "e_step", record)
-    em(*start_all(*overlapping(n), 3), **options)
-    assert any(coarse) == wanted
-    assert wanted or len(coarse) > 5
+def test_large_batches_end_in_double_precision():
+    problem, start = start_all(*overlapping(1800), 3)
+    found = run(problem, start)
+    loglik, _ = e_step(problem, found.params, found.sample)
+    np.testing.assert_allclose(found.loglik, loglik, rtol=1e-13)
 
 
-def test_a_replicate_without_any_component_is_degenerate():
-    X, labels = overlapping(40)
-    family, features, weights, statistics = problem(X, labels, 3)
-    assert em(family, features, weights, 0.0 * statistics, ALL[-1:]).status == Status.DEGENERATE
+def test_a_mixture_without_any_component_is_degenerate():
+    problem, statistics = all_structures(*overlapping(40), 3)
+    start = begin(problem, 0.0 * statistics, ALL)
+    assert (start.status == Status.DEGENERATE).all()
+    assert (run(problem, start).status == Status.DEGENERATE).all()
 
 
 def test_log_certainty_is_the_literal_sum_over_objects():
-    X, labels = overlapping(40)
-    family, features, _, statistics, variant = start_all(X, labels, 3)
-    weights = np.random.default_rng(0).integers(0, 3, (len(ALL), len(X))).astype(float)
-    params = family.m_step(statistics, variant, None)
-    joint = family.log_joint(features, params)
+    problem, params = bootstrapped()
+    features, weights = problem.data
+    joint = problem.family.log_joint(features, params)
     largest = joint.max(axis=1) - logsumexp(joint, axis=1)
-    actual = log_certainty(family, features, weights, params)
+    actual = log_certainty(problem, params, ALL)
     np.testing.assert_allclose(actual, (weights * largest).sum(axis=1))
 
 
@@ -168,7 +148,7 @@ def test_normalise_returns_densities_and_leaves_posteriors():
 
 
 @settings(deadline=None, max_examples=20)
-@given(b=st.integers(1, 40), k=st.integers(1, 9), n=st.integers(1, 5000))
+@given(b=st.integers(0, 40), k=st.integers(1, 9), n=st.integers(1, 5000))
 def test_blocks_cover_everything_once(b, k, n):
     seen = np.zeros((b, n), dtype=int)
     for some, rows in blocks(b, k, n):
@@ -177,73 +157,74 @@ def test_blocks_cover_everything_once(b, k, n):
 
 
 def test_size_of_blocks_changes_nothing(monkeypatch):
-    X, labels = overlapping(300)
-    problem = start_all(X, labels, 3)
-    whole = em(*problem)
-    monkeypatch.setattr(em_module, "BLOCK", 100)
-    monkeypatch.setattr(em_module, "ROWS", 7)
-    small = em(*problem)
+    problem, start = start_all(*overlapping(300), 3)
+    whole = run(problem, start)
+    monkeypatch.setattr(e_step_module, "BLOCK", 100)
+    monkeypatch.setattr(e_step_module, "ROWS", 7)
+    small = run(problem, start)
     np.testing.assert_allclose(small.loglik, whole.loglik, rtol=1e-8)
 
 
 @dataclass
 class Recording:
-    """A family that notes the log-likelihoods of the parameters that `em` holds, by variant."""
+    """A family that notes the objective at the parameters that EM holds, by structure."""
 
     inner: Gaussian
-    data: tuple[Any, Any]
     paths: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    problem: Any = None
 
-    def m_step(self, statistics: Any, variant: Any, previous: Any) -> Any:
+    def m_step(self, statistics: Any, structure: Any, previous: Any) -> Any:
         if previous is not None:
-            features, weights = self.data
-            every = np.repeat(weights, len(variant), axis=0)
-            values = e_step(self.inner, features, every, previous)[0]
-            for code, value in zip(variant, values + self.log_prior(previous), strict=True):
+            values = e_step(self.problem, previous, 0 * structure)[0]
+            for code, value in zip(structure, values + self.log_prior(previous), strict=True):
                 self.paths[code].append(value)
-        return self.inner.m_step(statistics, variant, previous)
+        return self.inner.m_step(statistics, structure, previous)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
 
-@pytest.mark.parametrize("pooled", [False, True])
+def recorded(problem, statistics, **limits):
+    """Accelerated EM, and the values (structure -> path) that it went through."""
+    recording = Recording(problem.family, problem=problem)
+    watched = replace(problem, family=recording)
+    start = begin(watched, statistics, ALL)
+    result = run_em(watched, start, is_accelerated=True, **limits)
+    return {code: [*path, result.loglik[code]] for code, path in recording.paths.items()}
+
+
+@pytest.mark.parametrize("has_prior", [False, True])
 @settings(deadline=None, max_examples=2)
-@example(seed=4520)  # with pooling, a component loses all its observations
+@example(seed=4520)  # with the prior, a component loses all its observations
 @given(seed=st.integers(0, 2**32 - 1))
-def test_likelihood_never_falls(pooled, seed):
+def test_likelihood_never_falls(has_prior, seed):
     rng = np.random.default_rng(seed)
     X, _ = overlapping(60, seed)
-    family, features, weights, statistics, variant = start_all(X, rng.integers(3, size=60), 3)
-    family = family.pooled(statistics[0]) if pooled else family
-    recording = Recording(family, (features, weights))
-    result = em(recording, features, weights, statistics, variant, tol=1e-12, max_iter=200)
-    for code, path in recording.paths.items():
-        path = np.array([*path, result.loglik[code]])
+    problem, statistics = all_structures(X, rng.integers(3, size=60), 3)
+    if has_prior:
+        problem = replace(problem, family=problem.family.regularised(statistics[0]))
+    for path in recorded(problem, statistics, tol=1e-12, max_iter=200).values():
         assert (np.diff(path) >= -1e-12 * np.abs(path[1:])).all()
 
 
 def test_likelihood_never_falls_on_iris():
     X = load_iris().X.to_numpy()
-    family, features, weights, *rest = start_all(X, np.repeat([0, 1, 2], 50), 3)
-    recording = Recording(family, (features, weights))
-    em(recording, features, weights, *rest, tol=1e-12)
-    assert len(recording.paths) == 14
-    for path in recording.paths.values():
+    problem, statistics = all_structures(X, np.repeat([0, 1, 2], 50), 3)
+    paths = recorded(problem, statistics, tol=1e-12)
+    assert len(paths) == 14
+    for path in paths.values():
         assert (np.diff(path) >= -1e-12 * np.abs(path[1:])).all()
         assert path[-1] > path[0]
 
 
 def test_replicates_together_are_replicates_apart():
     X, labels = overlapping()
-    family, features, _, statistics = problem(X, labels, 3)
     weights = np.random.default_rng(1).multinomial(150, np.full(150, 1 / 150), len(ALL)) + 0.0
-    resp = (labels == np.arange(3)[:, None]) * weights[:, None]
-    statistics = family.statistics(features, resp)
-    together = em(family, features, weights, statistics, ALL, tol=1e-12)
+    problem = on(all_structures(X, labels, 3)[0].family, X, weights)
+    start = begin_from(problem, responsibilities(labels, 3), ALL)
+    together = run(problem, start, tol=1e-12)
     for b in range(len(ALL)):
-        one = slice(b, b + 1)
-        apart = em(family, features, weights[one], statistics[one], ALL[one], tol=1e-12)
+        apart = run(problem, start.take(np.array([b])), tol=1e-12)
         assert apart.loglik[0] == pytest.approx(together.loglik[b], rel=1e-10)
         assert apart.status[0] == together.status[b]
         # flat directions of the likelihood: half of its digits
@@ -251,60 +232,58 @@ def test_replicates_together_are_replicates_apart():
 
 
 @pytest.mark.parametrize("gap", [3.0, 3e6])  # 3e6: both clusters drown in the total covariance
-def test_padded_replicates_end_as_without_padding(gap):
+def test_padded_mixtures_end_as_without_padding(gap):
     labels = np.repeat([0, 1], 40)
     X = np.random.default_rng(0).standard_normal((80, 2)) + gap * labels[:, None]
-    family, features, weights, statistics, variant = start_all(X, labels, 2)
+    problem, statistics = all_structures(X, labels, 2)
     padded = np.concatenate([statistics, np.zeros_like(statistics[:, :1])], axis=1)
-    alone, beside = (em(family, features, weights, T, variant) for T in (statistics, padded))
+    alone, beside = (run(problem, begin(problem, T, ALL)) for T in (statistics, padded))
     np.testing.assert_array_equal(beside.status, alone.status)
     np.testing.assert_allclose(beside.loglik, alone.loglik, rtol=1e-7)
     assert (alone.status == (Status.OK if gap < 1e6 else Status.DEGENERATE)).all()
 
 
-def test_em_leaves_its_arguments_alone():
-    X, labels = overlapping(60)
-    family, features, weights, statistics, variant = start_all(X, labels, 3)
-    previous = family.m_step(statistics, variant, None)
-    for array in (features, weights, statistics, *previous):
+@pytest.mark.parametrize("is_accelerated", [False, True])
+def test_em_leaves_its_arguments_alone(is_accelerated):
+    problem, start = start_all(*overlapping(60), 3)
+    for array in (*problem.data, start.statistics, start.loglik, *start.params):
         array.flags.writeable = False
-    result = em(family, features, weights, statistics, variant, previous, max_iter=1)
+    result = run_em(problem, start, is_accelerated=is_accelerated, max_iter=4)
     assert (result.status == Status.NOT_CONVERGED).all()
-    assert (result.n_iter == 1).all()
+    assert (result.n_iter == 4).all()
     result.statistics[:] = 0.0
-    assert statistics.any()
+    assert start.statistics.any()
 
 
 def test_data_of_its_own_is_what_shared_data_is():
-    X, labels = overlapping()
-    family, features, weights, statistics, variant = start_all(X, labels, 3)
-    own = np.repeat(features[None], len(ALL), axis=0)
-    shared = em(family, features, weights, statistics, variant, tol=1e-12)
-    np.testing.assert_allclose(
-        em(family, own, weights, statistics, variant, tol=1e-12).loglik, shared.loglik, rtol=1e-10
-    )
+    problem, start = start_all(*overlapping(), 3)
+    family, (features, weights) = problem.family, problem.data
+    every = np.repeat(features[None], len(ALL), axis=0)
+    own = on_features(family, every, np.repeat(weights, len(ALL), axis=0))
+    shared = run(problem, start, tol=1e-12)
+    found = run(own, replace(start, sample=ALL), tol=1e-12)
+    np.testing.assert_allclose(found.loglik, shared.loglik, rtol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_weights_are_repeated_rows(seed):
     X, labels = overlapping(seed=seed)
     counts = np.random.default_rng(seed).integers(0, 4, len(X))
-    weighted = em(*start_all(X, labels, 3, counts.astype(float)), tol=1e-12)
-    family, features, _, statistics, variant = start_all(X, labels, 3)
-    resp = (np.repeat(labels, counts) == np.arange(3)[:, None])[None] + 0.0
-    repeated = np.repeat(features, counts, axis=0)
-    statistics = np.repeat(family.statistics(repeated, resp), len(ALL), axis=0)
-    ones = np.ones((1, len(repeated)))
-    longer = em(family, repeated, ones, statistics, variant, tol=1e-12)
+    problem, start = start_all(X, labels, 3, counts.astype(float))
+    weighted = run(problem, start, tol=1e-12)
+    family = problem.family
+    repeated = on_features(family, np.repeat(problem.data.features, counts, axis=0))
+    resp = responsibilities(np.repeat(labels, counts), 3)
+    statistics = np.repeat(family.statistics(repeated.data.features, resp), len(ALL), axis=0)
+    longer = run(repeated, begin(repeated, statistics, ALL), tol=1e-12)
     np.testing.assert_allclose(longer.loglik, weighted.loglik, rtol=1e-10)
     np.testing.assert_allclose(longer.params.means, weighted.params.means, atol=1e-4)
 
 
 @pytest.mark.parametrize("seed", [1])
 def test_acceleration_ends_where_plain_em_ends(seed):
-    X, labels = overlapping(200, seed)
-    problem = start_all(X, labels, 3)
-    plain, fast = em(*problem, **TIGHT, memory=0), em(*problem, **TIGHT)
+    problem, start = start_all(*overlapping(200, seed), 3)
+    plain, fast = run_em(problem, start, **TIGHT), run(problem, start, **TIGHT)
     assert (plain.status == Status.OK).all()
     assert (fast.status == Status.OK).all()
     np.testing.assert_allclose(fast.loglik, plain.loglik, rtol=1e-9)
@@ -314,21 +293,18 @@ def test_acceleration_ends_where_plain_em_ends(seed):
 
 def test_result_belongs_together():
     # The log-likelihood and the statistics are those of the parameters.
-    X, labels = overlapping()
-    family, features, weights, *rest = start_all(X, labels, 3)
+    problem, start = start_all(*overlapping(), 3)
     for limit in (1, 5, 30, 2000):
-        result = em(family, features, weights, *rest, max_iter=limit)
-        ones = np.ones((len(ALL), len(X)))
-        loglik, statistics = e_step(family, features, ones, result.params)
+        result = run(problem, start, max_iter=limit)
+        loglik, statistics = e_step(problem, result.params, result.sample)
         np.testing.assert_allclose(result.loglik, loglik, rtol=1e-12)
         np.testing.assert_allclose(result.statistics, statistics, rtol=1e-9, atol=1e-9)
 
 
 def test_result_is_a_fixed_point():
-    X, labels = overlapping()
-    family, features, weights, statistics, variant = start_all(X, labels, 3)
-    result = em(family, features, weights, statistics, variant, **TIGHT)
-    again = family.m_step(result.statistics, variant, result.params)
+    problem, start = start_all(*overlapping(), 3)
+    result = run(problem, start, **TIGHT)
+    again = problem.family.m_step(result.statistics, ALL, result.params)
     np.testing.assert_allclose(again.means, result.params.means, atol=1e-5)
     np.testing.assert_allclose(again.covariances, result.params.covariances, atol=1e-5)
 
@@ -336,97 +312,110 @@ def test_result_is_a_fixed_point():
 def test_statuses():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.standard_normal((40, 2)), np.full((2, 2), 30.0)])
-    labels = np.repeat([0, 1], [40, 2])
-    family, features, weights, statistics = problem(X, labels, 2)
-    variant = np.array([NAMES.index(name) for name in ("EEE", "VVV")])
-    both = np.repeat(statistics, 2, axis=0)
-    assert em(family, features, weights, both, variant).status.tolist() == [
-        Status.OK,
-        Status.DEGENERATE,
-    ]
+    problem, statistics = all_structures(X, np.repeat([0, 1], [40, 2]), 2)
+    result = run(problem, begin(problem, statistics[:2], codes("EEE", "VVV")))
+    assert result.status.tolist() == [Status.OK, Status.DEGENERATE]
     # the second cluster has no covariance: nothing is known of the mixture but its partition
-    assert em(family, features, weights, both, variant).n_iter[1] == 1
-    X, labels = overlapping()
-    slow = em(*start_all(X, labels, 3), max_iter=2)
+    assert result.n_iter[1] == 1
+    slow = run(*start_all(*overlapping(), 3), max_iter=2)
     assert (slow.status == Status.NOT_CONVERGED).all()
     assert (slow.n_iter == 2).all()
     assert Status.NOT_CONVERGED.label == "not converged"
 
 
-def test_degenerate_replicate_keeps_its_last_sound_parameters():
+def test_degenerate_mixture_keeps_its_last_sound_parameters():
     X = np.random.default_rng(28).standard_normal((40, 1))
-    family = Gaussian.of(X, ["V"])
-    features, weights = family.features(X), np.ones((1, len(X)))
-    resp = (ward(X, [5])[5] == np.arange(5)[:, None])[None] + 0.0
-    statistics = family.statistics(features, resp)
-    result = em(family, features, weights, statistics, np.array([NAMES.index("V")]))
+    problem = on(Gaussian.of(X, ["V"]), X)
+    result = run(problem, begin_from(problem, responsibilities(ward(X, [5])[5], 5), codes("V")))
     assert result.status[0] == Status.DEGENERATE
     assert result.n_iter[0] > 1
-    loglik, _ = e_step(family, features, weights, result.params)
+    loglik, _ = e_step(problem, result.params, result.sample)
     assert loglik[0] == pytest.approx(result.loglik[0])
 
 
 @dataclass
 class Counting:
-    """A family that notes how many replicates each M-step is asked for."""
+    """A family that notes how many mixtures each M-step is asked for."""
 
     inner: Gaussian
     seen: list[int] = field(default_factory=list)
 
-    def m_step(self, statistics: Any, variant: Any, previous: Any) -> Any:
+    def m_step(self, statistics: Any, structure: Any, previous: Any) -> Any:
         self.seen.append(len(statistics))
-        return self.inner.m_step(statistics, variant, previous)
+        return self.inner.m_step(statistics, structure, previous)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
 
-def test_converged_replicates_leave_the_batch():
-    X, labels = overlapping()
-    family, *rest = start_all(X, labels, 3)
-    counting = Counting(family)
-    result = em(counting, *rest)
+@pytest.mark.parametrize("is_accelerated", [False, True])
+def test_converged_mixtures_leave_the_batch(is_accelerated):
+    problem, statistics = all_structures(*overlapping(), 3)
+    counting = Counting(problem.family)
+    problem = replace(problem, family=counting)
+    result = run_em(problem, begin(problem, statistics, ALL), is_accelerated=is_accelerated)
     expected = [int((result.n_iter >= i).sum()) for i in range(1, result.n_iter.max() + 1)]
     assert counting.seen == expected
     assert counting.seen[-1] < counting.seen[0]
 
 
+def test_mixtures_that_are_given_up_stay_where_they_are():
+    problem, start = start_all(*overlapping(), 3)
+    met = []
+
+    def stop_early(trial, gain):
+        met.append(len(trial))
+        return (trial.structure % 2 == 0) & (trial.n_iter == 3)
+
+    found = run_em(problem, start, early_stopping=stop_early)
+    without, short = run_em(problem, start), run_em(problem, start, max_iter=3)
+    assert met[:3] == [14, 14, 7]
+    assert (found.status[::2] == Status.NOT_CONVERGED).all()
+    np.testing.assert_array_equal(found.loglik[::2], short.loglik[::2])
+    np.testing.assert_allclose(found.loglik[1::2], without.loglik[1::2], rtol=1e-12)
+
+
 def test_loose_tolerance_stops_early_and_below():
-    X, labels = overlapping()
-    problem = start_all(X, labels, 3)
-    loose, tight = em(*problem, tol=1e-5), em(*problem)
+    problem, start = start_all(*overlapping(), 3)
+    loose, tight = run(problem, start, tol=1e-5), run(problem, start)
     assert (loose.n_iter <= tight.n_iter).all()
     assert (loose.loglik <= tight.loglik + 1e-9).all()
     # mclust's rule leaves something open, the default little
     assert (tight.loglik - loose.loglik).max() > 1e-4
-    plain = em(*problem, tol=1e-5, memory=0)
+    plain = run_em(problem, start, tol=1e-5)
     np.testing.assert_array_equal(loose.loglik, plain.loglik)
 
 
-def test_take_keeps_the_type():
-    X, labels = overlapping()
-    family, _, _, statistics, variant = start_all(X, labels, 3)
-    params = family.m_step(statistics, variant, None)
-    some = take(params, [2, 0])
-    assert type(some) is type(params)
-    np.testing.assert_array_equal(some.means, params.means[[2, 0]])
+def test_parts_of_a_batch_make_up_the_batch():
+    _, start = start_all(*overlapping(), 3)
+    rows, others = np.array([5, 0, 9]), np.array([1, 2, 3])
+    some = start.take(rows)
+    assert type(some.params) is type(start.params)
+    np.testing.assert_array_equal(some.params.means, start.params.means[rows])
+    np.testing.assert_array_equal(some.structure, rows)
+    both = Mixtures.concatenate([some, start.take(others)])
+    np.testing.assert_array_equal(both.loglik, start.loglik[np.r_[rows, others]])
+    changed = start.put(others, some)
+    np.testing.assert_array_equal(changed.params.means[others], some.params.means)
+    np.testing.assert_array_equal(changed.slot[others], rows)
+    assert start.slot[1] == 1  # the batch itself is a value
 
 
 @pytest.mark.parametrize("growth", [1.0001, 1.1])
 def test_acceleration_leads_away_from_a_saddle(growth):
     # a linear map that leaves its fixed point slowly in one direction, and nears it in the other
     rates = np.array([growth, 0.5])
-    faster, rows = Acceleration(3, 1, 2), np.array([0])
+    anderson, rows = Anderson(1, 2, memory=3), np.array([0])
     point = np.array([[1.0, 1.0]])
     for _ in range(12):
-        point = faster.next(rows, point, point * rates)
+        point = anderson.extrapolate(rows, point, point * rates)
     assert point[0, 0] > 100.0
     assert abs(point[0, 1]) < 1.0
 
 
 def test_acceleration_finds_a_fixed_point_of_a_linear_map():
-    faster, rows = Acceleration(3, 1, 2), np.array([0])
+    anderson, rows = Anderson(1, 2, memory=3), np.array([0])
     point = np.array([[1.0, 1.0]])
     for _ in range(6):
-        point = faster.next(rows, point, point * [0.999, 0.5])
+        point = anderson.extrapolate(rows, point, point * [0.999, 0.5])
     np.testing.assert_allclose(point, 0.0, atol=1e-6)

@@ -5,43 +5,43 @@ import pytest
 from scipy.stats import chi2
 
 from credpart.mixture.covariance.structures import NAMES
-from credpart.mixture.optimisation.em import Status, e_step, em, normalise, take
-from credpart.mixture.optimisation.lbfgs import maximise
+from credpart.mixture.optimisation.convergence import Status
+from credpart.mixture.optimisation.e_step import normalise
+from credpart.mixture.optimisation.em import iterate
+from credpart.mixture.optimisation.mixtures import take_params
 
 from .families import CASES
+from .problems import begin_from, on_features, penalised_loglik, responsibilities, run
 
 pytestmark = pytest.mark.parametrize("name", CASES)
 
 
 def draw(case, n, seed=0):
     X, labels = case.family.sample(case.params, n, np.random.default_rng(seed))
-    return case.family.features(X), (labels == np.arange(2)[:, None])[None].astype(float)
+    return case.family.features(X), responsibilities(labels, 2)
 
 
-def fit(case, features, resp, weights, **limits):
+def fit(case, features, resp, weights=None, **limits):
     """Maximise from responsibilities (1, k, n), for weights (b, n)."""
-    b = len(weights)
-    statistics = [case.family.statistics(features, resp * w)[0] for w in weights]
-    variant = np.full(b, case.variant)
-    return maximise(case.family, features, weights, np.stack(statistics), variant, **limits)
+    problem = on_features(case.family, features, weights)
+    return run(problem, begin_from(problem, resp, case.structure), **limits)
 
 
 def value(case, features, params):
-    """Penalised log-likelihood (b,) with unit weights."""
-    weights = np.ones((len(params[0]), len(features)))
-    return e_step(case.family, features, weights, params)[0] + case.family.log_prior(params)
+    """Penalised log-likelihoods (b,) with unit weights."""
+    return penalised_loglik(on_features(case.family, features), params)
 
 
 def test_sample_is_fitted_within_sampling_error(name):
     case = CASES[name]
     features, resp = draw(case, 20_000)
-    result = fit(case, features, resp, np.ones((1, 20_000)))
+    result = fit(case, features, resp)
     assert result.status[0] == Status.OK
     # twice the gain over the truth is chi-squared: one degree of freedom a parameter
     gain = 2.0 * (result.loglik - value(case, features, case.params))[0]
-    structure = NAMES[case.variant]
+    structure = NAMES[case.structure]
     assert 0.0 < gain < chi2.isf(1e-4, case.family.n_parameters(structure, 2))
-    joint = case.family.log_joint(features, take(result.params, [0]))
+    joint = case.family.log_joint(features, take_params(result.params, [0]))
     truth = case.family.log_joint(features, case.params)
     normalise(joint), normalise(truth)
     assert np.abs(joint - truth).mean() < 0.01
@@ -52,14 +52,14 @@ def test_sample_is_fitted_within_sampling_error(name):
 def test_gradient_vanishes_at_the_answer(name):
     case = CASES[name]
     features, resp = draw(case, 2000)
-    result = fit(case, features, resp, np.ones((1, 2000)))
+    result = fit(case, features, resp)
     point = result.statistics
     # statistics are coordinates of every family: a unit is about one standard deviation of each
     unit = np.sqrt(np.abs(point) + 1.0)
     flat = np.eye(point[0].size).reshape(-1, *point.shape[1:]) * unit * 1e-3
     ends = []
     for side in (flat, -flat):
-        params = case.family.m_step(point + side, np.full(len(flat), case.variant), None)
+        params = case.family.m_step(point + side, np.full(len(flat), case.structure), None)
         ends.append(value(case, features, params))
     slopes = (ends[0] - ends[1]) / 2e-3
     assert np.abs(slopes).max() < 0.02  # a unit costs about 0.5 by curvature
@@ -71,7 +71,7 @@ def test_weights_do_what_repeated_rows_do(name):
     weights = np.random.default_rng(1).multinomial(300, np.full(300, 1 / 300))
     often = np.repeat(np.arange(300), weights)
     one = fit(case, features, resp, weights[None].astype(float), tol=1e-11)
-    other = fit(case, features[often], resp[..., often], np.ones((1, 300)), tol=1e-11)
+    other = fit(case, features[often], resp[..., often], tol=1e-11)
     np.testing.assert_allclose(one.loglik, other.loglik, rtol=1e-9)
     np.testing.assert_allclose(one.params[0], other.params[0], atol=1e-4)
 
@@ -90,7 +90,7 @@ def test_replicates_together_are_replicates_apart(name):
 def test_data_of_their_own_are_data_shared(name):
     case = CASES[name]
     features, resp = draw(case, 200)
-    params = take(case.params, [0, 0])
+    params = take_params(case.params, [0, 0])
     own = np.stack([features, features])
     np.testing.assert_allclose(
         case.family.log_joint(own, params), case.family.log_joint(features, params), rtol=1e-12
@@ -109,7 +109,7 @@ def test_likelihood_never_falls(name):
     features, resp = draw(case, 150)
     # from a poor start, so that there is a way to go
     resp = 0.5 + 0.4 * (resp - 0.5)
-    ends = [fit(case, features, resp, np.ones((1, 150)), max_iter=m) for m in range(1, 60, 4)]
+    ends = [fit(case, features, resp, max_iter=m) for m in range(1, 60, 4)]
     values = np.array([end.loglik[0] for end in ends])
     assert np.diff(values).min() >= -1e-9 * np.abs(values[-1])
 
@@ -118,8 +118,8 @@ def test_absent_component_changes_nothing(name):
     case = CASES[name]
     features, resp = draw(case, 300)
     padded = np.concatenate([resp, np.zeros((1, 1, 300))], axis=1)
-    one = fit(case, features, resp, np.ones((1, 300)))
-    other = fit(case, features, padded, np.ones((1, 300)))
+    one = fit(case, features, resp)
+    other = fit(case, features, padded)
     np.testing.assert_allclose(one.loglik, other.loglik, rtol=1e-8)
     assert other.params[0][0, 2] == 0.0
 
@@ -131,7 +131,7 @@ def test_statistics_outside_the_cone_are_found_out(name):
     rng = np.random.default_rng(3)
     noise = rng.standard_normal((50, *statistics.shape[1:])) * 10.0 * np.abs(statistics)
     with np.errstate(all="ignore"):
-        params = case.family.m_step(statistics + noise, np.full(50, case.variant), None)
+        params = case.family.m_step(statistics + noise, np.full(50, case.structure), None)
         worth = value(case, features, params)
         broken = case.family.is_degenerate(params) | ~np.isfinite(worth)
     assert broken.shape == (50,)
@@ -141,16 +141,7 @@ def test_statistics_outside_the_cone_are_found_out(name):
 def test_one_iteration_is_a_fixed_point_at_the_answer(name):
     case = CASES[name]
     features, resp = draw(case, 500)
-    weights = np.ones((1, 500))
-    found = fit(case, features, resp, weights, tol=1e-12)
-    again = em(
-        case.family,
-        features,
-        weights,
-        found.statistics,
-        np.array([case.variant]),
-        found.params,
-        max_iter=1,
-    )
+    found = fit(case, features, resp, tol=1e-12)
+    again = iterate(on_features(case.family, features), found)
     np.testing.assert_allclose(again.loglik, found.loglik, rtol=1e-9)
     np.testing.assert_allclose(again.params[0], found.params[0], atol=1e-4)

@@ -5,10 +5,11 @@ from scipy.stats import multivariate_normal, special_ortho_group
 
 from credpart import fit_mixture, select_mixture
 from credpart.datasets import load_iris, make_mixture3
-from credpart.mixture.covariance.structures import NAMES, ONE_DIMENSION, STRUCTURES
+from credpart.mixture.covariance.structures import ONE_DIMENSION, STRUCTURES
 from credpart.mixture.families.gaussian import Gaussian
 from credpart.mixture.families.standardisation import FLAT, SINGULAR
-from credpart.mixture.optimisation.em import em
+
+from .problems import begin, begin_from, codes, on, responsibilities, run
 
 AFFINE = ["EEE", "VEE", "EVV", "VVV"]
 DIAGONAL = ["EEI", "VEI", "EVI", "VVI"]  # along the columns, and not the same in all
@@ -16,21 +17,17 @@ SPHERICAL = ["EII", "VII"]
 ROTATING = [name for name in STRUCTURES if name not in DIAGONAL]
 
 
-def code(name):
-    return np.array([NAMES.index(name)])
-
-
 def draw_params(family, name, c, seed=0):
     """Parameters of a structure: an M-step from statistics of c random clusters."""
     rng = np.random.default_rng(seed)
-    d = len(family.frame.center)
+    d = len(family.standardisation.center)
     sizes = 100.0 * rng.dirichlet(np.full(c, 5.0))
     means = rng.normal(0, 3, (c, d))
     roots = rng.normal(0, 0.5, (c, d, d + 2))
     seconds = sizes[:, None, None] * (roots @ roots.mT + means[:, :, None] * means[:, None, :])
-    i, j = family.frame.pairs
+    i, j = family.standardisation.pairs
     statistics = np.column_stack([sizes, sizes[:, None] * means, seconds[:, i, j]])
-    return family.m_step(statistics[None], code(name), None)
+    return family.m_step(statistics[None], codes(name), None)
 
 
 CORNERS = np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]])
@@ -55,7 +52,7 @@ def test_log_joint_is_the_log_density_plus_the_log_proportion(name, d):
     family = Gaussian.of(X, [name])
     params = draw_params(family, name, 3)
     joint = family.log_joint(family.features(X), params)[0] - family.log_unit
-    proportions, means, covariances = (part[0] for part in family.reveal(params))
+    proportions, means, covariances = (part[0] for part in family.to_data_units(params))
     for k in range(3):
         density = multivariate_normal(means[k], covariances[k]).logpdf(X)
         np.testing.assert_allclose(joint[k], np.log(proportions[k]) + density, rtol=1e-9)
@@ -68,9 +65,9 @@ def test_sample_fit_recover(name):
     truth = draw_params(family, name, c, seed=4)
     X, labels = family.sample(truth, n, np.random.default_rng(0))
     fit = fit_mixture(X, c, name, start=labels)
-    expected, found = (part[0] for part in family.reveal(truth)[:2]), fit.params
+    expected, found = (part[0] for part in family.to_data_units(truth)[:2]), fit.params
     proportions, means = expected
-    covariances = family.reveal(truth).covariances[0]
+    covariances = family.to_data_units(truth).covariances[0]
     sizes = n * proportions
     # clusters overlap a little: five standard errors of separate samples
     np.testing.assert_array_less(abs(found.proportions - proportions), 5 * np.sqrt(0.25 / n))
@@ -88,9 +85,9 @@ def test_sample_fit_recover_in_one_dimension(name):
     truth = draw_params(family, name, 2, seed=2)
     X, labels = family.sample(truth, 20_000, np.random.default_rng(0))
     fit = fit_mixture(X, 2, name, start=labels)
-    np.testing.assert_allclose(fit.params.means, family.reveal(truth).means[0], atol=0.05)
+    np.testing.assert_allclose(fit.params.means, family.to_data_units(truth).means[0], atol=0.05)
     np.testing.assert_allclose(
-        fit.params.covariances, family.reveal(truth).covariances[0], rtol=0.1
+        fit.params.covariances, family.to_data_units(truth).covariances[0], rtol=0.1
     )
 
 
@@ -180,10 +177,9 @@ def test_pooled_regularisation_is_its_formula(iris):
     X, labels = iris
     family = Gaussian.of(X, ["VVV"])
     features = family.features(X)
-    start = family.statistics(features, (labels == np.arange(3)[:, None])[None] + 0.0)
-    pooled = family.pooled(start[0])
+    pooled = family.regularised(family.statistics(features, responsibilities(labels, 3))[0])
     resp = np.random.default_rng(0).dirichlet(np.ones(3), 150).T
-    params = pooled.m_step(pooled.statistics(features, resp[None]), code("VVV"), None)
+    params = pooled.m_step(pooled.statistics(features, resp[None]), codes("VVV"), None)
     Z = features[:, 1:5]
     S_0 = sum(np.cov(Z[labels == k].T, bias=True) * 50 for k in range(3)) / 150
     for k in range(3):
@@ -199,13 +195,11 @@ def test_log_prior_is_the_likelihood_of_the_pseudo_observations(iris):
     X, labels = iris
     family = Gaussian.of(X, ["VVV"])
     assert family.log_prior(draw_params(family, "VVV", 3)) == 0.0
-    start = family.statistics(
-        family.features(X), (labels == np.arange(3)[:, None])[None].astype(float)
-    )
-    pooled = family.pooled(start[0], pooling=2.0)
+    start = family.statistics(family.features(X), responsibilities(labels, 3))
+    pooled = family.regularised(start[0])
     params = draw_params(pooled, "VVV", 3)
     expected = sum(
-        -0.5 * 2.0 * (np.linalg.slogdet(S)[1] + np.trace(np.linalg.solve(S, pooled.pool)))
+        -0.5 * (np.linalg.slogdet(S)[1] + np.trace(np.linalg.solve(S, pooled.prior)))
         for S in params.covariances[0]
     )
     assert pooled.log_prior(params) == pytest.approx([expected])
@@ -223,13 +217,12 @@ def test_pooled_regularisation_has_no_singular_fit():
 @pytest.mark.parametrize("name", ["VVV", "EEE", "VEI"])
 def test_absent_components_have_no_density(name):
     X = make_mixture3(60, 0).X
-    family = Gaussian.of(X, ["VVV"])
-    features = family.features(X)
+    problem = on(Gaussian.of(X, ["VVV"]), X)
+    family, features = problem.family, problem.data.features
     resp = np.random.default_rng(0).dirichlet(np.ones(2), 60).T
     two = family.statistics(features, resp[None])
     four = np.concatenate([two, np.zeros_like(two)], axis=1)
-    weights = np.ones((1, 60))
-    padded, alone = (em(family, features, weights, start, code(name)) for start in (four, two))
+    padded, alone = (run(problem, begin(problem, start, codes(name))) for start in (four, two))
     np.testing.assert_allclose(padded.loglik, alone.loglik, rtol=1e-9)
     np.testing.assert_array_equal(padded.params.proportions[0, 2:], 0.0)
     assert (np.exp(family.log_joint(features, padded.params)[0, 2:]) == 0.0).all()
@@ -246,11 +239,9 @@ def test_diagonal_structures_need_no_products(name, iris):
     X, labels = iris
     results = []
     for models in ([name], [name, "VVV"]):
-        family = Gaussian.of(X, models)
-        features = family.features(X)
-        resp = (labels == np.arange(3)[:, None])[None] + 0.0
-        start = family.statistics(features, resp)
-        results.append(em(family, features, np.ones((1, 150)), start, code(name)).loglik[0])
+        problem = on(Gaussian.of(X, models), X)
+        start = begin_from(problem, responsibilities(labels, 3), codes(name))
+        results.append(run(problem, start).loglik[0])
     assert results[0] == pytest.approx(results[1], rel=1e-9)
 
 
@@ -269,7 +260,7 @@ def test_a_mixture_without_width_is_degenerate_though_its_first_component_is_abs
     family = unit_family(2)
     features = family.features(np.repeat([[-1.0, 0.0], [1.0, 0.0]], 2, axis=0) + 1e-7 * CORNERS)
     resp = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 2, axis=1)[None]
-    params = family.m_step(family.statistics(features, resp), code("VII"), None)
+    params = family.m_step(family.statistics(features, resp), codes("VII"), None)
     assert family.is_degenerate(params).all()
 
 

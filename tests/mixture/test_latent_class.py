@@ -7,9 +7,9 @@ from scipy.stats import norm
 
 from credpart.mixture.families.latent_class import LatentClass
 from credpart.mixture.families.mixed import Mixed
-from credpart.mixture.optimisation.em import em
 
 from .families import CASES
+from .problems import begin, begin_from, on, responsibilities, run
 
 stepmix = pytest.importorskip("stepmix")
 LEVELS = CASES["latent-class"].family.levels
@@ -35,13 +35,12 @@ def test_fit_agrees_with_stepmix(share, measurement):
         other.set_params(verbose=0, progress_bar=0).fit(X)
         expected, resp = other.score(X) * len(X), other.predict_proba(X).T[None]
     family = LatentClass.of(X, LEVELS, pseudo=0.0)
-    features = family.features(X)
-    start = family.statistics(features, resp)
-    found = em(family, features, np.ones((1, len(X))), start, np.array([0]), tol=1e-13)
+    problem = on(family, X)
+    found = run(problem, begin_from(problem, resp, 0), tol=1e-13)
     assert found.loglik[0] == pytest.approx(expected, abs=1e-6)
     known = other.get_parameters()
     np.testing.assert_allclose(found.params.proportions[0], known["weights"], atol=1e-5)
-    table = family.reveal(found.params).probabilities[0]
+    table = family.to_data_units(found.params).probabilities[0]
     pis = known["measurement"]["pis"].reshape(2, len(LEVELS), -1)
     np.testing.assert_allclose(np.nan_to_num(table), pis, atol=1e-4)
 
@@ -49,7 +48,7 @@ def test_fit_agrees_with_stepmix(share, measurement):
 def test_density_is_the_product_over_seen_cells():
     X = survey(0.3, n=20)
     family, params, _ = CASES["latent-class"]
-    table = family.reveal(params)
+    table = family.to_data_units(params)
     expected = np.zeros((2, len(X)))
     for k in range(2):
         for i, row in enumerate(X):
@@ -87,7 +86,7 @@ def test_mixed_density_is_the_product_of_its_columns():
     family, params, _ = CASES["mixed"]
     X, _ = family.sample(params, 30, np.random.default_rng(0))
     X[np.random.default_rng(1).random(X.shape) < 0.3] = np.nan
-    shown = family.reveal(params)
+    shown = family.to_data_units(params)
     expected = np.log(shown.proportions[0])[:, None] + np.zeros((2, 30))
     for j, column in enumerate(family.numeric):
         parts = norm.logpdf(
@@ -105,11 +104,9 @@ def test_missing_cells_at_random_leave_the_answer_within_sampling_error():
     family, params, _ = CASES["mixed"]
     X, labels = family.sample(params, 20_000, np.random.default_rng(0))
     X[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
-    features = family.features(X)
-    resp = (labels == np.arange(2)[:, None])[None].astype(float)
-    start = family.statistics(features, resp)
-    found = em(family, features, np.ones((1, len(X))), start, np.array([0]))
-    truth = logsumexp(family.log_joint(features, params)[0], axis=0).sum()
+    problem = on(family, X)
+    found = run(problem, begin_from(problem, responsibilities(labels, 2), 0))
+    truth = logsumexp(family.log_joint(problem.data.features, params)[0], axis=0).sum()
     gain = 2.0 * (found.loglik - truth - family.log_prior(params))[0]
     assert 0.0 < gain < 100.0  # chi-squared with 25 degrees of freedom
     np.testing.assert_allclose(found.params.means, params.means, atol=0.05)
@@ -121,15 +118,12 @@ def test_mixed_without_spread_is_degenerate_and_a_pseudo_observation_mends_it():
     X = np.column_stack([rng.standard_normal(40), rng.integers(0, 2, 40)]).astype(float)
     X[:20, 0] = 1.0
     family = Mixed.of(X, (0, 2))
-    features = family.features(X)
-    resp = (np.arange(40) < 20) == np.array([[True], [False]])
-    statistics = family.statistics(features, resp[None].astype(float))
-    variant = np.array([0])
-    assert family.is_degenerate(family.m_step(statistics, variant, None))[0]
-    mended = family.pooled(statistics[0])
-    params = mended.m_step(statistics, variant, None)
-    assert not mended.is_degenerate(params)[0]
-    before = mended.log_prior(params)
-    found = em(mended, features, np.ones((1, 40)), statistics, variant)
-    assert np.isfinite(before).all()
-    assert np.isfinite(found.loglik).all()
+    resp = responsibilities(1 * (np.arange(40) >= 20), 2)
+    statistics = family.statistics(family.features(X), resp)
+    assert family.is_degenerate(family.m_step(statistics, np.array([0]), None))[0]
+    mended = family.regularised(statistics[0])
+    problem = on(mended, X)
+    start = begin(problem, statistics, 0)
+    assert not mended.is_degenerate(start.params)[0]
+    assert np.isfinite(mended.log_prior(start.params)).all()
+    assert np.isfinite(run(problem, start).loglik).all()

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -6,55 +8,53 @@ from credpart._checks import check_data
 from credpart.errors import DegeneracyWarning, DegenerateMixtureError
 from credpart.datasets import load, make_mixture3
 from credpart.mixture.covariance.structures import STRUCTURES
-from credpart.mixture.families.gaussian import Gaussian, GaussianParams
 from credpart.mixture.models import MODELS
-from credpart.mixture.optimisation.em import EMResult, Status, Step, take
+from credpart.mixture.optimisation.convergence import Limits, Status
+from credpart.mixture.optimisation.maximise import maximise
+from credpart.mixture.search.grid_search import (
+    GROUP,
+    FamilySearch,
+    NestedStarts,
+    distinct_partitions,
+    find_flaw,
+    grid_search,
+    grouped,
+    model_sets,
+)
 from credpart.mixture.search.initialisation import starting_partitions
-from credpart.mixture.search.model_grid import (
-    BATCH,
-    WARM,
-    Candidate,
-    Race,
-    Source,
-    batches,
-    best,
-    find_flaws,
-    gather,
-    improves,
-    run,
-    set_up,
-)
-from credpart.mixture.search.multistart import (
-    SHORT,
-    Exchange,
-    distinct,
-    divide,
-    follow,
-    from_partitions,
-    is_spare,
-    kin,
-    search,
-)
+from credpart.mixture.search.multistart import EarlyStopping, Policy, best_of_slots
+
+LIMITS = Limits(1e-9, 2000)
 
 
-def searched(X, numbers, models, **options):
-    weights = np.ones(len(X))
-    (setting,) = set_up({name: MODELS[name] for name in models}, check_data(X), weights)
-    starts = starting_partitions(X, weights, numbers, 4)
-    options = {"tol": 1e-9, "max_iter": 2000, **options}
-    return setting.family, search(setting, starts, **options)
+def sets_of(X, models):
+    return model_sets({name: MODELS[name] for name in models}, check_data(X), np.ones(len(X)))
 
 
-def candidates(X, cells, labels):
-    """Candidates from hard partitions, by number of clusters."""
-    rows = {name: MODELS[name] for name in STRUCTURES}
-    (setting,) = set_up(rows, check_data(X), np.ones(len(X)))
+def searched(X, numbers, models, limits=LIMITS, **options):
+    starts = starting_partitions(X, np.ones(len(X)), numbers, 4)
+    return grid_search(sets_of(X, models), starts, limits, **options)
+
+
+def family_search(X, numbers, models=tuple(STRUCTURES), limits=LIMITS):
+    """The search among Gaussian models."""
+    (models,) = sets_of(X, models)
+    return FamilySearch(models, numbers, limits)
+
+
+def from_partitions(search, starts):
+    """Candidates of all cells from partitions, by number of clusters."""
+    family, data = search.problem.family, search.problem.data
     made = []
-    for c, model in cells:
-        resp = (labels[c] == np.arange(c)[:, None]) + 0.0
-        statistics = setting.family.statistics(setting.features, resp[None])
-        made.append(Candidate((c, model), Source(statistics)))
-    return setting, made
+    for labels in starts:
+        for c, model in search.cells:
+            resp = 1.0 * (labels[c] == np.arange(c)[:, None])
+            made.append(((c, model), family.statistics(data.features, resp[None])))
+    return search.begin(made)
+
+
+def loglik_of(answer):
+    return answer.mixture.loglik[0]
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,8 @@ def cloud():
 
 
 @pytest.fixture(scope="module")
-def outcomes(cloud):
-    return searched(cloud, [1, 2, 4], list(STRUCTURES))[1]
+def answers(cloud):
+    return searched(cloud, [1, 2, 4], list(STRUCTURES))
 
 
 def spike(seed=2):
@@ -108,74 +108,57 @@ def test_flat_component_that_chance_does_not_explain_is_kept():
 
 
 def test_cells_side_by_side_are_cells_alone(cloud):
-    labels = starting_partitions(cloud, np.ones(100), [1, 2, 4], 1)[0]
-    cells = [(c, name) for c in (1, 2, 4) for name in STRUCTURES]
-    setting, made = candidates(cloud, cells, labels)
-    together = run(setting, made, tol=1e-10, max_iter=3000)
-    found = {outcome.cell: outcome for outcome in together}
-    assert set(found) == set(cells)
-    for candidate in made[::5]:
-        alone = run(setting, [candidate], tol=1e-10, max_iter=3000)[0]
-        same = found[candidate.cell]
-        assert alone.loglik == pytest.approx(same.loglik, rel=1e-8)
-        assert alone.mixture.means.shape == same.mixture.means.shape == (1, candidate.cell[0], 2)
+    search = family_search(cloud, [1, 2, 4], limits=Limits(1e-10, 3000))
+    start = from_partitions(search, starting_partitions(cloud, np.ones(100), [1, 2, 4], 1))
+    together = maximise(search.problem, start, search.limits)
+    assert sorted(together.slot) == list(range(len(search.cells)))
+    for i in range(0, len(start), 5):
+        c, model = cell = search.cells[start.slot[i]]
+        alone = FamilySearch(sets_of(cloud, [model])[0], [c], search.limits)
+        labels = starting_partitions(cloud, np.ones(100), [c], 1)[0][c]
+        statistics = alone.problem.family.statistics(
+            alone.problem.data.features, 1.0 * (labels == np.arange(c)[:, None])[None]
+        )
+        found = alone.run_alone(cell, statistics)
+        assert loglik_of(found) == pytest.approx(together.loglik[i], rel=1e-8)
+        assert found.mixture.params.means.shape == (1, c, 2)
 
 
-def test_batches_depend_on_the_problem_only_and_part_no_cell():
-    cells = [(c, name) for c in (3, 1, 2) for name in STRUCTURES]
-    made = [
-        Candidate((c, name), Source(np.zeros((1, c, 6)))) for _ in range(4) for c, name in cells
-    ]
-    n = BATCH // 40
-    parts = list(batches(made, n))
-    assert sum(map(len, parts)) == len(made)
-    places = {cell: set() for cell in cells}
-    for i, part in enumerate(parts):
-        assert len(part) * max(candidate.cell[0] for candidate in part) * n <= BATCH
-        for candidate in part:
-            places[candidate.cell].add(i)
-    assert all(len(found) == 1 for found in places.values())
-    assert len(parts) < len(cells)
-    numbers = [candidate.cell[0] for part in parts for candidate in part]
-    assert numbers == sorted(numbers)
-    (whole,) = batches(made[:: len(cells)], BATCH)  # one cell is never parted, however large
-    assert len(whole) == 4
+@pytest.mark.parametrize("width", [1, GROUP // 100, GROUP // 12, GROUP])
+def test_numbers_of_clusters_are_grouped_by_the_size_of_the_problem(width):
+    numbers = [1, 2, 3, 5, 8, 9]
+    groups = grouped(numbers, width)
+    assert [c for group in groups for c in group] == numbers
+    for group in groups:
+        assert len(group) == 1 or len(group) * max(group) * width <= GROUP
+    for one, other in zip(groups, groups[1:], strict=False):  # none could have been longer
+        assert (len(one) + 1) * other[0] * width > GROUP
 
 
-def test_runs_are_gathered_from_their_sources():
-    one = Source(np.ones((1, 1, 2)))
-    other = Source(np.arange(24.0).reshape(2, 6, 2))  # two runs, of three components at most
-    other.statistics[:, 3:] = 0.0
-    runs = [Candidate((3, "VVV"), other, place) for place in (1, 0)]
-    runs.insert(1, Candidate((1, "VVV"), one))
-    statistics, params = gather(runs, 4)
-    assert params is None
-    assert statistics[1].tolist() == [[1, 1], [0, 0], [0, 0], [0, 0]]
-    np.testing.assert_array_equal(statistics[[2, 0]], other.statistics[:, :4])
+def test_groups_change_no_answer(cloud, answers, monkeypatch):
+    monkeypatch.setattr("credpart.mixture.search.grid_search.GROUP", 1)
+    for cell, alone in searched(cloud, [1, 2, 4], list(STRUCTURES)).items():
+        assert loglik_of(alone) == pytest.approx(loglik_of(answers[cell]), rel=1e-7)
 
 
-def test_runs_that_go_on_start_from_the_parameters_they_had(outcomes):
-    runs = [outcomes[1, "VVV"], outcomes[4, "EEE"]]
-    statistics, params = gather(runs, 4)
-    for i, old in enumerate(runs):
-        c = old.cell[0]
-        np.testing.assert_array_equal(statistics[i, :c], old.source.statistics[old.place, :c])
-        for found, own in zip(params, old.mixture, strict=True):
-            np.testing.assert_array_equal(found[i, :c], own[0])
-    assert (statistics[0, 1:, 0] < 1e-290).all()
-
-
-def test_no_nested_structure_is_better(outcomes):
-    for (c, name), outcome in outcomes.items():
+def test_no_nested_structure_is_better(answers):
+    for (c, name), answer in answers.items():
         for inner in STRUCTURES[name].nested:
-            nested = outcomes[c, inner].loglik
-            assert outcome.loglik >= nested - 1e-7 * abs(nested)
+            nested = loglik_of(answers[c, inner])
+            assert loglik_of(answer) >= nested - 1e-7 * abs(nested)
 
 
-def test_all_cells_are_found_and_converged(outcomes):
-    assert set(outcomes) == {(c, name) for c in (1, 2, 4) for name in STRUCTURES}
-    assert all(outcome.status == Status.OK for outcome in outcomes.values())
-    assert not any(outcome.flaw for outcome in outcomes.values())
+def test_all_cells_are_found_and_converged(answers):
+    assert set(answers) == {(c, name) for c in (1, 2, 4) for name in STRUCTURES}
+    assert all(answer.mixture.status == Status.OK for answer in answers.values())
+    assert not any(answer.flaw for answer in answers.values())
+
+
+def test_answers_have_the_components_of_their_cells(answers):
+    for (c, _), answer in answers.items():
+        assert answer.mixture.params.means.shape == (1, c, 2)
+        assert answer.mixture.statistics.shape[:2] == (1, c)
+        assert (answer.mixture.params.proportions > 0.0).all()
 
 
 @pytest.mark.parametrize(
@@ -197,68 +180,28 @@ def test_a_run_counts_by_where_it_ends(data, cell):
     assert again.loglik == pytest.approx(fit.loglik, rel=1e-7)
 
 
-def test_who_is_too_far_behind_gives_up(cloud):
-    cells = [(2, "VVV")] * 3 + [(2, "EII")]
-    setting, made = candidates(cloud, cells, {2: np.arange(100) % 2})
-    race, rows = Race(setting, made), np.arange(4)
-    params = setting.family.m_step(gather(made, 2)[0], np.full(4, MODELS["VVV"].variant), None)
-    loglik, gains = np.array([-100.0, -120.0, -200.0, -300.0]), np.full(4, 1.0)
-    step = Step(params, loglik, np.zeros((4, 1)), np.ones(4, dtype=bool))
-    for _ in range(WARM - 1):
-        assert not race(rows, step, gains).any()
-    assert race(rows, step, gains).tolist() == [False, False, True, False]
-    assert not race(rows, step, 4.0 * gains).any()
-    # the best is remembered when it has left
-    rest = Step(take(params, rows[2:]), loglik[2:], np.zeros((2, 1)), step.valid[2:])
-    assert race(rows[2:], rest, gains[2:]).tolist() == [True, False]
-
-
-def test_the_first_start_goes_on_unless_it_gave_up(outcomes):
-    one = outcomes[2, "VVV"]._replace(n_iter=SHORT, status=Status.NOT_CONVERGED)
-    first = one._replace(is_first=True)
-    assert is_spare(first, SHORT)
-    assert is_spare(first._replace(n_iter=3, status=Status.OK), SHORT)
-    assert not is_spare(one, SHORT)
-    assert not is_spare(first._replace(n_iter=SHORT - 1), SHORT)
-    assert not is_spare(first._replace(flaw="a spike"), SHORT)
-
-
-def test_nobody_gives_up_because_of_a_spike_or_of_what_is_no_mixture(cloud):
-    cells = [(2, "VVV")] * 3
-    setting, made = candidates(cloud, cells, {2: np.arange(100) % 2})
-    statistics = gather(made, 2)[0]
-    params = setting.family.m_step(statistics, np.full(3, MODELS["VVV"].variant), None)
-    params.flatness[0, 0], params.proportions[0] = 1e4, [0.04, 0.96]
-    step = Step(params, np.array([-1.0, -2.0, -900.0]), statistics, np.array([True, False, True]))
-    race = Race(setting, made)
-    for _ in range(WARM + 1):
-        assert not race(np.arange(3), step, np.ones(3)).any()
-
-
-def test_starts_that_give_up_cost_no_cell(cloud):
-    X, n = cloud, [3]
-    labels = starting_partitions(X, np.ones(100), n, 4)
-    cells = [(3, name) for name in STRUCTURES]
-    runs = []
-    for start in labels:
-        setting, made = candidates(X, cells, start)
-        runs += made
-    alone = best(run(setting, runs, tol=1e-5, max_iter=SHORT), 1e-5)
-    raced = run(setting, runs, is_race=True, tol=1e-5, max_iter=SHORT)
-    assert sum(new.n_iter < SHORT and new.status == Status.NOT_CONVERGED for new in raced) > 5
-    for cell, new in best(raced, 1e-5).items():
-        assert new.loglik == pytest.approx(alone[cell].loglik, abs=0.1)
+def test_starts_that_are_given_up_cost_no_cell(cloud):
+    search = family_search(cloud, [3])
+    start = from_partitions(search, starting_partitions(cloud, np.ones(100), [3], 4))
+    policy, limits = Policy(search.value), Limits(1e-5, 2000)
+    every = maximise(search.problem, start, limits)
+    some = maximise(search.problem, start, limits, EarlyStopping(policy, len(search.cells)))
+    assert (some.status == Status.NOT_CONVERGED).sum() > 5
+    best, kept = (
+        found.loglik[best_of_slots(search.value(found), found.slot, 1e-5)] for found in (every, some)
+    )
+    np.testing.assert_allclose(kept, best, atol=0.1)
 
 
 @pytest.mark.parametrize("seed", [7, 12])
 @pytest.mark.parametrize("limit", [10, 22, 40])
-def test_what_is_held_in_reserve_may_go_on_at_any_limit(seed, limit):
+def test_iterations_of_the_whole_search_are_limited(seed, limit):
     X = np.random.default_rng(seed).normal(size=(60, 2))
     fits = select_mixture(X, [3, 4], max_iter=limit).fits
     assert all(fit.n_iter <= limit for fit in fits.values())
 
 
-def test_where_the_leader_becomes_singular_a_start_that_gave_up_goes_on():
+def test_where_the_leader_becomes_singular_a_start_that_was_given_up_goes_on():
     # a column that is nearly constant: others lead VEI for some steps, and end in a spike
     rng = np.random.default_rng(38)
     d, n, g = (int(rng.integers(*span)) for span in ((1, 6), (60, 130), (1, 4)))
@@ -268,139 +211,59 @@ def test_where_the_leader_becomes_singular_a_start_that_gave_up_goes_on():
     assert not {(2, "VEI"), (2, "VEE"), (2, "VEV")} & set(select_mixture(X, [2]).missing)
 
 
-def test_unflawed_outcome_is_better_than_any_flawed_one(outcomes):
-    good = outcomes[2, "VVV"]
-    flawed = good._replace(flaw="a spike", loglik=good.loglik + 100.0)
-    assert best([flawed, good], 1e-9)[2, "VVV"] is good
-    assert best([good, flawed], 1e-9)[2, "VVV"] is good
-    assert best([flawed], 1e-9)[2, "VVV"] is flawed
-    # of equals the first: rounding does not choose
-    twin = good._replace(loglik=good.loglik + 1e-9)
-    assert best([good, twin], 1e-9)[2, "VVV"] is good
-    assert improves(good._replace(loglik=good.loglik + 1e-3), good, 1e-9)
+def test_models_start_from_those_nested_in_them_and_those_they_are_nested_in(cloud):
+    search = family_search(cloud, [1, 2])
+    found = from_partitions(search, starting_partitions(cloud, np.ones(100), [1, 2], 1))
+    ended = maximise(search.problem, found, search.limits)
+    offers = NestedStarts(search)
+    every = offers(ended, np.arange(len(search.cells)))
+    # both ways, for each number of clusters
+    n_pairs = sum(len(row.nested) for row in STRUCTURES.values())
+    assert len(every) == 2 * 2 * n_pairs
+    assert (every.n_iter == 1).all()
+    np.testing.assert_array_equal(every.structure, search.codes[every.slot])
+    targets = offers(ended, np.array([search.cells.index((2, "EVV"))]))
+    assert {search.cells[slot] for slot in targets.slot} == {(2, "EVE"), (2, "EEV"), (2, "VVV")}
+    assert offers(ended, np.zeros(0, dtype=np.intp)) is None
 
 
-def test_models_exchange_with_their_neighbours(outcomes):
-    exchange = Exchange(MODELS, 1e-9)
-    exchange.settle(outcomes.values())
-    assert exchange.found == outcomes
-    made = exchange.offers()
-    # both ways between a structure and those directly nested in it, for each number of clusters
-    assert {candidate.cell for candidate in made} == set(outcomes)
-    assert len(made) == 3 * 2 * sum(len(STRUCTURES[name].nested) for name in STRUCTURES)
-    relatives = kin(MODELS)
-    assert "EVV" in relatives["VVV"]
-    assert "VVV" in relatives["EVV"]
-    assert "EII" not in relatives["VVV"]
-    # what has not changed has been tried
-    exchange.settle(outcomes.values())
-    assert not exchange.offers()
-
-
-def test_a_refused_cell_takes_and_does_not_give(outcomes):
-    exchange = Exchange(MODELS, 1e-9)
-    exchange.settle([outcomes[2, "EII"]._replace(flaw="a spike"), outcomes[2, "VII"]])
-    assert [candidate.cell for candidate in exchange.offers()] == [(2, "EII")]
-
-
-def test_offers_wait_until_a_cell_has_found_something(outcomes):
-    exchange = Exchange(MODELS, 1e-9)
-    exchange.settle([outcomes[2, "EII"]])
-    assert not exchange.offers()
-    exchange.settle([outcomes[2, "VII"]])
-    assert {candidate.cell for candidate in exchange.offers()} == {(2, "EII"), (2, "VII")}
-    assert not exchange.offers()
-
-
-def test_the_next_best_way_gets_its_turn_where_the_best_is_refused(outcomes):
-    old = outcomes[2, "VVV"]
-    cell = old.cell
-    ahead = [old._replace(loglik=old.loglik + gain) for gain in (1.0, 3.0, -1.0, 2.0)]
-    exchange = Exchange(MODELS, 1e-9)
-    exchange.settle([old])
-    exchange.weigh(ahead)
-    (first,) = exchange.ways([])
-    assert first.loglik == old.loglik + 3.0
-    assert exchange.ways([first]) == []  # it is on its way
-    exchange.settle([first._replace(flaw="a spike")])
-    (second,) = exchange.ways([old._replace(loglik=old.loglik + 1.5)])  # which is behind
-    assert second.loglik == old.loglik + 2.0
-    exchange.settle([second])  # better than what is left
-    assert exchange.ways([]) == []
-    assert exchange.found[cell] is second
-
-
-def test_a_cell_tries_the_answers_of_others_while_a_run_of_it_goes_on(outcomes, monkeypatch):
-    old, neighbour = outcomes[2, "VVV"], outcomes[2, "EVV"]
-    behind, ahead = (
-        old._replace(status=Status.NOT_CONVERGED, loglik=old.loglik + gain) for gain in (-5.0, 1.0)
-    )
-    trials, windows = [], []
-
-    def play(_setting, runs, *, max_iter, **_limits):
-        if max_iter == 1:
-            trials.append({candidate.cell for candidate in runs})
-            return [ahead if candidate.cell == old.cell else neighbour for candidate in runs]
-        windows.append([new.loglik - old.loglik for new in runs])
-        status = Status.OK if len(windows) > 1 else Status.NOT_CONVERGED  # two windows each
-        return [new._replace(status=status) for new in runs]
-
-    monkeypatch.setattr("credpart.mixture.search.multistart.run", play)
-    exchange = Exchange(MODELS, 1e-9, reserve=[old._replace(loglik=old.loglik + 0.5)])
-    limits = {"window": 20, "trial": 1, "max_iter": 100}
-    follow(None, exchange, [old, behind, neighbour], lambda share: None, **limits)
-    assert trials[0] == {neighbour.cell, old.cell}
-    # what is in reserve is behind what is on its way
-    assert windows[:2] == [pytest.approx([-5.0, 1.0])] * 2
-    assert exchange.found[old.cell].loglik == ahead.loglik
-
-
-def test_of_equal_answers_that_of_the_first_start_is_kept(outcomes):
-    other = outcomes[2, "VVV"]._replace(is_first=False)
-    first = other._replace(is_first=True, loglik=other.loglik - 1e-8)
-    exchange = Exchange(MODELS, 1e-9)
-    exchange.settle([other])
-    exchange.settle([first])
-    assert exchange.answers() == {other.cell: first}
-    exchange.settle([other._replace(loglik=other.loglik + 1.0)])
-    assert exchange.answers()[other.cell].loglik == other.loglik + 1.0
-
-
-def test_runs_end_by_converging_or_at_the_limit(outcomes):
-    ok = outcomes[2, "VVV"]._replace(n_iter=7)
-    crawling, broken = (ok._replace(status=s) for s in (Status.NOT_CONVERGED, Status.DEGENERATE))
-    assert divide([ok, crawling, broken], 8) == ([ok, broken], [crawling])
-    assert divide([ok, crawling, broken], 7) == ([ok, crawling, broken], [])
+def test_starts_of_smaller_families_are_offered_first(cloud):
+    search = family_search(cloud, [2], ["EII", "VII"])
+    found = from_partitions(search, [{2: np.arange(100) % 2}])
+    offers = NestedStarts(search, found)
+    first = offers(found, np.array([0]))
+    assert first.slot.tolist() == [0, 1, 1]  # both, then VII from the answer of EII
+    assert offers(found, np.array([0])).slot.tolist() == [1]
 
 
 def test_the_same_partition_starts_once():
     one, renamed, other = np.array([0, 0, 1]), np.array([1, 1, 0]), np.array([0, 1, 1])
     starts = [{1: np.zeros(3, int), 2: one}, {2: renamed}, {1: np.zeros(3, int), 2: other}]
-    assert [(rank, c) for rank, c, _ in distinct(starts)] == [(0, 1), (0, 2), (2, 2)]
+    found = list(distinct_partitions(starts))
+    assert [c for c, _ in found] == [1, 2, 2]
+    np.testing.assert_array_equal([labels for _, labels in found[1:]], [one, other])
 
 
-def test_candidates_of_the_first_partition_are_known(cloud):
-    setting, _ = candidates(cloud, [], {})
+def test_every_model_starts_from_every_partition(cloud):
+    search = family_search(cloud, [2, 3], ["EII", "VVV"])
     starts = starting_partitions(cloud, np.ones(100), [2, 3], 2)
-    made = list(from_partitions(setting, starts))
-    assert len(made) == 4 * len(STRUCTURES)
-    assert [one.is_first for one in made] == [True] * (2 * len(STRUCTURES)) + [False] * (
-        2 * len(STRUCTURES)
+    made = list(search._partitions(starts))
+    assert [cell for cell, _ in made[:4]] == [(2, "EII"), (2, "VVV"), (3, "EII"), (3, "VVV")]
+    assert len(made) == 8
+    np.testing.assert_array_equal(made[0][1][0, :, 0], np.bincount(starts[0][2]))
+
+
+def test_flaws_have_reasons(answers):
+    problem, one, flaw = answers[2, "VVV"]
+    assert find_flaw(problem, one) == flaw == ""
+    params = one.params._replace(
+        flatness=np.array([[1.0, 1e4]]), proportions=np.array([[0.96, 0.04]])
     )
-    sizes = made[0].source.statistics[0, :, 0]
-    np.testing.assert_array_equal(sizes, np.bincount(starts[0][2]))
-
-
-def test_flaws_have_reasons(outcomes, cloud):
-    family = Gaussian.of(cloud, ["VVV"])
-    params = GaussianParams(*(np.repeat(part, 3, axis=0) for part in outcomes[2, "VVV"].mixture))
-    params.flatness[1], params.proportions[1] = [1.0, 1e4], [0.96, 0.04]
-    status = np.array([Status.OK, Status.OK, Status.DEGENERATE])
-    result = EMResult(params, np.zeros((3, 2, 6)), np.zeros(3), np.ones(3, dtype=int), status)
-    assert find_flaws(family, result, 100.0) == {
-        1: "a component is a spurious spike (4.0 objects, relative variance 0.0001)",
-        2: "a component became singular",
-    }
+    assert find_flaw(problem, replace(one, params=params)) == (
+        "a component is a spurious spike (4.0 objects, relative variance 0.0001)"
+    )
+    broken = replace(one, status=np.array([Status.DEGENERATE]))
+    assert find_flaw(problem, broken) == "a component became singular"
 
 
 def test_no_cell_of_pairs_of_equal_rows():
@@ -413,19 +276,18 @@ def test_no_cell_of_pairs_of_equal_rows():
         fit_mixture(X, 3, "V", regularization="none")
 
 
-def test_progress_rises_to_one(cloud):
-    seen = []
-    searched(cloud, [2], ["EII", "VII"], progress=lambda *step: seen.append(step))
-    stages, shares = zip(*seen, strict=True)
-    assert set(stages) == {"select"}
-    assert list(shares) == sorted(shares)
-    assert 0.0 < shares[0] < shares[-1] == 1.0
+def test_progress_rises_to_one(cloud, monkeypatch):
+    monkeypatch.setattr("credpart.mixture.search.grid_search.GROUP", 1)
+    shares = []
+    searched(cloud, [1, 2, 3], ["EII", "VII"], progress=shares.append)
+    assert shares == pytest.approx([1 / 3, 2 / 3, 1.0])
 
 
-@pytest.mark.parametrize("limit", [1, SHORT - 1, SHORT + 2])
+@pytest.mark.parametrize("limit", [1, 4, 7])
 def test_limit_on_iterations_is_kept(cloud, limit):
-    _, found = searched(cloud, [3, 5], ["EII", "VVE", "VVV"], max_iter=limit)
-    unfinished = [new for new in found.values() if new.status == Status.NOT_CONVERGED]
+    found = searched(cloud, [3, 5], ["EII", "VVE", "VVV"], Limits(1e-9, limit))
+    mixtures = [answer.mixture for answer in found.values()]
+    unfinished = [new for new in mixtures if new.status == Status.NOT_CONVERGED]
     assert unfinished
     assert all(new.n_iter == limit for new in unfinished)
-    assert all(new.n_iter <= limit for new in found.values())
+    assert all(new.n_iter <= limit for new in mixtures)

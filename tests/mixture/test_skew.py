@@ -6,21 +6,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credpart.mixture.covariance.structures import NAMES, Previous
+from credpart.mixture.covariance.batched import Previous
+from credpart.mixture.covariance.structures import NAMES
 from credpart.mixture.families.location_scale import LocationScale
 from credpart.mixture.families.skew import SKEW_NORMAL, SKEW_T
 from credpart.mixture.families.student import DOF, T, degrees_of_freedom
-from credpart.mixture.optimisation.em import Status, em
-from credpart.mixture.optimisation.lbfgs import maximise
+from credpart.mixture.optimisation.convergence import Status
 
-from .families import CASES, FRAME
+from .families import CASES, SPACE
+from .problems import begin_from, codes, on, run, run_em
 
 mpmath.mp.dps = 40
 REFERENCE = Path(__file__).parents[1] / "reference"
 SAMPLE = pd.read_csv(REFERENCE / "skew_t_sample.csv")
 X = SAMPLE[["x1", "x2"]].to_numpy()
 RESP = (SAMPLE["component"].to_numpy() == np.arange(1, 4)[:, None])[None].astype(float)
-VVV = np.array([NAMES.index("VVV")])
 
 # The paper's mixture of skew t distributions
 LOCATIONS = np.array([[3.0, -4.0], [3.5, 4.0], [2.0, 2.0]])
@@ -30,7 +30,7 @@ TRUE_DOF = np.array([3.0, 5.0, 5.0])
 
 
 def internal(family, proportions, locations, scales, skewness, dof):
-    center, scale = family.frame.center, family.frame.scale
+    center, scale = family.standardisation.center, family.standardisation.scale
     return family.complete(
         np.asarray(proportions)[None],
         ((locations - center) / scale)[None],
@@ -61,22 +61,19 @@ def test_likelihood_of_the_reference_fit():
 
 def test_fit_from_the_true_components_is_as_good_as_the_reference():
     fit = json.loads((REFERENCE / "skew_t_fit.json").read_text())
-    family = LocationScale.of(X, ["VVV"], SKEW_T)
-    features = family.features(X)
-    start = family.statistics(features, RESP)
-    found = maximise(family, features, np.ones((1, len(X))), start, VVV)
+    problem = on(LocationScale.of(X, ["VVV"], SKEW_T), X)
+    family = problem.family
+    found = run(problem, begin_from(problem, RESP, codes("VVV")))
     loglik = found.loglik - family.log_prior(found.params) - len(X) * family.log_unit
     assert found.status[0] == Status.OK
     assert loglik[0] >= fit["loglik"] - 0.01
     assert found.params.dof.max() <= max(fit["dof"])
 
 
-def test_ascent_and_em_end_at_the_same_top():
-    family = LocationScale.of(X, ["VVV"], SKEW_T)
-    features, weights = family.features(X), np.ones((1, len(X)))
-    start = family.statistics(features, RESP)
-    fast = maximise(family, features, weights, start, VVV)
-    slow = em(family, features, weights, start, VVV, tol=1e-11, max_iter=3000)
+def test_accelerated_and_plain_em_end_at_the_same_maximum():
+    problem = on(LocationScale.of(X, ["VVV"], SKEW_T), X)
+    start = begin_from(problem, RESP, codes("VVV"))
+    fast, slow = run(problem, start), run_em(problem, start, tol=1e-11, max_iter=3000)
     assert fast.loglik[0] >= slow.loglik[0] - 1e-5
     assert fast.n_iter[0] < slow.n_iter[0]
 
@@ -172,10 +169,8 @@ def test_degrees_of_freedom_solve_their_equation():
 def test_normal_data_have_degrees_of_freedom_at_the_cap():
     Z = np.random.default_rng(0).standard_normal((4000, 2))
     Z /= np.sqrt(1.0 + 0.02 * (Z**2).sum(axis=1))[:, None]  # lighter tails than normal
-    family = LocationScale.of(Z, ["VVV"], T)
-    features = family.features(Z)
-    start = family.statistics(features, np.ones((1, 1, len(Z))))
-    found = maximise(family, features, np.ones((1, len(Z))), start, VVV)
+    problem = on(LocationScale.of(Z, ["VVV"], T), Z)
+    found = run(problem, begin_from(problem, np.ones((1, 1, len(Z))), codes("VVV")))
     assert found.params.dof.item() == DOF[1]
     assert found.status[0] == Status.OK
 
@@ -183,24 +178,31 @@ def test_normal_data_have_degrees_of_freedom_at_the_cap():
 @pytest.mark.parametrize("law", [T, SKEW_T, SKEW_NORMAL])
 @pytest.mark.parametrize("structure", NAMES[:14])
 def test_every_structure_can_be_had(law, structure):
-    family = LocationScale.of(X, [structure], law)
-    features, weights = family.features(X), np.ones((1, len(X)))
-    variant = np.array([NAMES.index(structure)])
-    start = family.statistics(features, RESP)
-    short = em(family, features, weights, start, variant, max_iter=5)
-    if structure in ("EVE", "VVE", "EEV", "VEV"):
-        return  # these are not linear in the coordinates: EM only
-    found = maximise(family, features, weights, start, variant)
+    problem = on(LocationScale.of(X, [structure], law), X)
+    start = begin_from(problem, RESP, codes(structure))
+    short, found = run_em(problem, start, max_iter=5), run(problem, start)
     assert found.status[0] == Status.OK
     assert found.loglik[0] >= short.loglik[0]
-    scales, proportions = found.params.scales, found.params.proportions
-    start = Previous.of(scales, proportions)
-    again = family.frame.update(100.0 * scales, np.full((1, 3), 100.0), variant, start)
-    np.testing.assert_allclose(again.covariances(), scales, rtol=1e-6, atol=1e-9)
+    scales, sizes = found.params.scales, np.full((1, 3), 100.0)
+    previous = Previous.of(scales, found.params.proportions)
+    space = problem.family.standardisation
+    again = space.update(100.0 * scales, sizes, codes(structure), previous)
+    np.testing.assert_allclose(again, scales, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("law", [T, SKEW_T, SKEW_NORMAL])
+@pytest.mark.parametrize("structure", ["EII", "VVI"])
+def test_a_diagonal_structure_alone_ends_where_it_does_beside_a_full_one(law, structure):
+    # the scale matrices are diagonal, but the density of a skew component has all products
+    ends = []
+    for structures in ([structure], [structure, "VVV"]):
+        problem = on(LocationScale.of(X, structures, law), X)
+        ends.append(run(problem, begin_from(problem, RESP, codes(structure))).loglik)
+    np.testing.assert_allclose(*ends, rtol=1e-8)
 
 
 def test_a_normal_mixture_is_the_same_in_a_larger_family():
-    normal, larger = CASES["VVV"], LocationScale(FRAME, SKEW_NORMAL)
+    normal, larger = CASES["VVV"], LocationScale(SPACE, SKEW_NORMAL)
     embedded = larger.embed(normal.params)
     np.testing.assert_allclose(embedded.scales, normal.params.covariances)
     features = larger.features(np.random.default_rng(0).standard_normal((20, 2)))

@@ -135,7 +135,8 @@ class FamilyRefit:
         first = Limits(max(limits.tol, LOOSE), limits.max_iter)
         candidates = maximise(self.problem, start, first)
         policy = Policy(self.value, self.margin)
-        answers, values = best_first(self.problem, candidates.under_way(), policy, limits)
+        again = candidates.under_way() if limits.tol < first.tol else candidates
+        answers, values = best_first(self.problem, again, policy, limits)
         return FamilyAnswers(answers, values, self.value(candidates).reshape(b, m))
 
     def criterion(self, mixtures: Batch) -> Array:

@@ -182,6 +182,7 @@ def _row(model: Any) -> tuple[str, Model] | None:
         name = type(model).__name__
         return name, Model(f"own {name}", lambda table, weights, structures: model)
     if isinstance(model, type) and issubclass(model, MixtureFamily):
+        _check_methods(model)
 
         def make(table: Table, weights: Array, structures: Sequence[str]) -> Family:
             family: Callable[[Array], Family] = model  # its constructor takes the data
@@ -189,6 +190,13 @@ def _row(model: Any) -> tuple[str, Model] | None:
 
         return model.__name__, Model(f"own {model.__name__}", make)
     return None
+
+
+def _check_methods(family: type[MixtureFamily[Parameters]]) -> None:
+    """Refuse a family that lacks what every family must have."""
+    missing = [f"`{name}`" for name in sorted(family.__abstractmethods__)]
+    if missing:
+        raise NotImplementedError(f"The family {family.__name__} must have {', '.join(missing)}.")
 
 
 def _refuse(name: str, value: Any, d: int, others: Sequence[str]) -> tuple[str, Model]:

@@ -135,7 +135,9 @@ class LocationScale(MixtureFamily[LocationScaleParams]):
     @classmethod
     def of(cls, X: Array, structures: Sequence[str], law: LatentLaw) -> Self:
         """The family for these data."""
-        return cls(Standardisation.of(X, structures), law)
+        # Omega = Sigma + delta delta' is a full matrix even if Sigma is diagonal.
+        needed = ["VVV"] if law.is_skew else structures
+        return cls(Standardisation.of(X, needed), law)
 
     @property
     def d(self) -> int:

@@ -30,7 +30,7 @@ def normalise(joint: Array) -> Array:
 
 def row_blocks(n: int, width: int) -> list[slice]:
     """Slices of n rows with ``width`` values each."""
-    size = max(ROWS, BLOCK // max(1, width))  # there may be no mixtures
+    size = max(ROWS, BLOCK // max(1, width))  # a batch may be empty
     return [slice(start, start + size) for start in range(0, n, size)]
 
 
