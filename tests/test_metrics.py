@@ -174,7 +174,9 @@ def test_bad_arguments_are_refused():
         adjusted_rand(one, one, "hard")
     with pytest.raises(ValueError, match="`other` must have as many objects as `one`, 9, got 3"):
         credal_rand(one, [0, 1, 1])
-    with pytest.raises(ValueError, match="`classes` must have 9 labels, one for each object, got 2"):
+    with pytest.raises(
+        ValueError, match="`classes` must have 9 labels, one for each object, got 2"
+    ):
         confusion(one, ["a", "b"])
     with pytest.raises(ValueError, match=r"`other` must have shape \(n,\), got \(1, 2\)"):
         adjusted_rand(one, [[0, 1]])

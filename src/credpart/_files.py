@@ -3,13 +3,13 @@
 A result is written beside its place under a hidden name, flushed to the disk, and then renamed.
 A program that is killed at any moment leaves the old content or the new one:
 
-====================  ===========================================================================
-hidden name           what it is
-====================  ===========================================================================
-``.out.1f2e3d4c.partial``   a result that is being written; its writer holds a lock on it
-``.out.1f2e3d4c.complete``  a finished folder that is about to take its place
-``.out.1f2e3d4c.old``       the folder that was in its place
-====================  ===========================================================================
+===========================  ====================================================================
+hidden name                  what it is
+===========================  ====================================================================
+``.out.1f2e3d4c.partial``    a result that is being written; its writer holds a lock on it
+``.out.1f2e3d4c.complete``   a finished folder that is about to take its place
+``.out.1f2e3d4c.old``        the folder that was in its place
+===========================  ====================================================================
 
 A folder that exists is replaced by two renames, under a lock on the folder around it.  The next
 run completes what a killed run had begun, and removes what is stale (`recover`).  Only files that
@@ -106,11 +106,11 @@ def check_folder(
     with _locked(target.parent) as is_alone:
         if is_alone:
             recover(target, files)
-        _check_content(target, files, overwrite=overwrite, argument=argument)
+        _check_content(path, files, overwrite=overwrite, argument=argument)
 
 
-def _check_content(target: Path, files: Collection[str], *, overwrite: bool, argument: str) -> None:
-    name = str(target)
+def _check_content(path: Path, files: Collection[str], *, overwrite: bool, argument: str) -> None:
+    target, name = _real(path), str(path)
     if not target.exists():
         return
     if not target.is_dir():
@@ -159,7 +159,7 @@ def new_folder(
             _flush(entry)
         try:
             with _locked(target.parent):
-                _check_content(target, files, overwrite=overwrite, argument=argument)
+                _check_content(path, files, overwrite=overwrite, argument=argument)
                 _take_place(partial, target, files)
         except (InputError, OSError) as error:
             finished = partial if partial.exists() else _places(partial)[0]
@@ -193,7 +193,7 @@ def _take_place(partial: Path, target: Path, files: Collection[str]) -> None:
         if _foreign(old, files):
             raise OSError(f"{_foreign(old, files)[0]!r} has appeared in it")
         complete.rename(target)
-    except OSError:
+    except BaseException:  # an interruption too
         if old.exists() and not target.exists():
             old.rename(target)
         raise
