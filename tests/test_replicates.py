@@ -12,9 +12,9 @@ from credpart._bootstrap import algorithm
 from credpart._bootstrap.algorithm import chunk_size
 from credpart._bootstrap.draws import RESAMPLING, Draws, distinct
 from credpart._bootstrap.refits import Plan, contenders, refit
-from credpart.errors import DegeneracyWarning
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
+from credpart.errors import DegeneracyWarning
 from credpart.mixture.optimisation.convergence import Limits, Status
 
 SMALL = make_mixture1(60, random_state=0).X
@@ -176,7 +176,9 @@ def test_loglik_of_a_choice_is_that_of_the_chosen_model():
 
 
 def test_replicates_together_are_replicates_apart():
-    plan = Plan(distinct(SMALL, np.ones(60)), (FIT,), "nonparametric", "bic", "none", Limits(1e-9, 500))
+    plan = Plan(
+        distinct(SMALL, np.ones(60)), (FIT,), "nonparametric", "bic", "none", Limits(1e-9, 500)
+    )
     seeds = np.random.SeedSequence(0).spawn(8)
     together = refit(plan, seeds)
     for b, seed in enumerate(seeds):
@@ -331,7 +333,9 @@ def test_icl_chooses_among_fits():
 
 
 def test_the_pilot_keeps_winners_and_what_comes_close():
-    plan = Plan(distinct(SMALL, np.ones(60)), (FIT,) * 4, "nonparametric", "bic", "none", Limits(1.0, 1))
+    plan = Plan(
+        distinct(SMALL, np.ones(60)), (FIT,) * 4, "nonparametric", "bic", "none", Limits(1.0, 1)
+    )
     pilot = refit(plan, np.random.SeedSequence(0).spawn(4))
     #        sometimes wins, close with a wide spread, far, cannot be fitted
     lead = [[0, -2, -50, -np.inf], [0, -9, -51, -np.inf], [-60, 0, -52, -np.inf]]

@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 from credpart import fit_mixture
-from credpart.errors import ConvergenceWarning, DegeneracyWarning, DegenerateMixtureError
 from credpart.datasets import load, load_diabetes, load_iris, make_mixture1, make_mixture3
+from credpart.errors import ConvergenceWarning, DegeneracyWarning, DegenerateMixtureError
 from credpart.mixture.covariance.structures import STRUCTURES
 from credpart.mixture.models import MODELS, taking_part
 from credpart.mixture.optimisation.convergence import Status

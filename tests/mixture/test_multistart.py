@@ -51,7 +51,7 @@ def runs(monkeypatch):
     """The log-likelihoods at which mixtures are run to their ends, round by round."""
     rounds = []
 
-    def run_to_the_end(problem, mixtures, limits):
+    def run_to_the_end(problem, mixtures, limits, early_stopping):
         rounds.append(mixtures.loglik.tolist())
         ends = mixtures.params.loglik
         is_lost = np.isnan(ends)
@@ -77,9 +77,7 @@ def test_the_most_promising_candidate_of_each_slot_is_run_first(runs):
 def test_another_candidate_is_run_only_if_it_could_still_win(runs):
     # the second may gain 3 on the others, and is run; the third is too far below
     policy = Policy(value, margin=lambda mixtures: np.full(len(mixtures), 3.0))
-    found = best_first(
-        None, batch([-5.0, -7.0, -9.0], ends=[-4.9, -4.0, -0.1]), policy, LIMITS
-    )
+    found = best_first(None, batch([-5.0, -7.0, -9.0], ends=[-4.9, -4.0, -0.1]), policy, LIMITS)
     assert runs == [[-5.0, -7.0]]
     assert found.values.tolist() == [-4.0]
 
@@ -170,7 +168,7 @@ def relative(gains, loglik):
 def test_who_is_too_far_behind_is_given_up():
     loglik = np.array([-100.0, -120.0, -200.0, -300.0])
     trial = batch(loglik, slot=[0, 0, 0, 1])
-    stop = EarlyStopping(Policy(value), 2)
+    stop = EarlyStopping(value, 2)
     gains = relative(np.full(4, 50.0 / PATIENCE), loglik)  # so that 50 are made up for in time
     assert stop(trial, gains).tolist() == [False, False, True, False]
     assert not stop(trial, 4.0 * gains).any()
@@ -182,7 +180,7 @@ def test_who_is_too_far_behind_is_given_up():
     "flaw", [{"status": [DEGENERATE, UNDER_WAY]}, {"is_spurious": [True, False]}]
 )
 def test_nobody_is_given_up_because_of_a_leader_that_is_refused(flaw):
-    stop = EarlyStopping(Policy(value), 1)
+    stop = EarlyStopping(value, 1)
     trial = batch([-1.0, -900.0], **flaw)
     for _ in range(3):
         assert not stop(trial, relative([1e-6, 1e-6], trial.loglik))[1]
@@ -205,7 +203,7 @@ def test_of_equals_the_first_is_best():
     # rounding does not choose
     values, slot = np.array([-5.0, -5.0 + 1e-9, -4.0]), np.array([3, 3, 1])
     assert best_of_slots(values, slot, 1e-9).tolist() == [2, 0]
-    assert best_of_slots(values + [0.0, 1e-3, 0.0], slot, 1e-9).tolist() == [2, 1]
+    assert best_of_slots(values + np.array([0.0, 1e-3, 0.0]), slot, 1e-9).tolist() == [2, 1]
 
 
 def test_what_convergence_leaves_open_is_no_difference():

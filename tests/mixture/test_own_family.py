@@ -134,7 +134,7 @@ def test_what_a_family_lacks_is_said(waits):
     class Empty(MixtureFamily):
         pass
 
-    with pytest.raises(NotImplementedError, match="Empty must have `log_joint`, `m_step`, `n_free`"):
+    with pytest.raises(NotImplementedError, match="must have `log_joint`, `m_step`, `n_free`"):
         fit_mixture(waits, 2, Empty)
 
 

@@ -1,12 +1,13 @@
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from credpart import fit_mixture, select_mixture
 from credpart._checks import check_data
-from credpart.errors import DegeneracyWarning, DegenerateMixtureError
 from credpart.datasets import load, make_mixture3
+from credpart.errors import DegeneracyWarning, DegenerateMixtureError
 from credpart.mixture.covariance.structures import STRUCTURES
 from credpart.mixture.models import MODELS
 from credpart.mixture.optimisation.convergence import Limits, Status
@@ -22,7 +23,7 @@ from credpart.mixture.search.grid_search import (
     model_sets,
 )
 from credpart.mixture.search.initialisation import starting_partitions
-from credpart.mixture.search.multistart import EarlyStopping, Policy, best_of_slots
+from credpart.mixture.search.multistart import EarlyStopping, best_of_slots
 
 LIMITS = Limits(1e-9, 2000)
 
@@ -131,7 +132,7 @@ def test_numbers_of_clusters_are_grouped_by_the_size_of_the_problem(width):
     assert [c for group in groups for c in group] == numbers
     for group in groups:
         assert len(group) == 1 or len(group) * max(group) * width <= GROUP
-    for one, other in zip(groups, groups[1:], strict=False):  # none could have been longer
+    for one, other in pairwise(groups):  # none could have been longer
         assert (len(one) + 1) * other[0] * width > GROUP
 
 
@@ -183,12 +184,13 @@ def test_a_run_counts_by_where_it_ends(data, cell):
 def test_starts_that_are_given_up_cost_no_cell(cloud):
     search = family_search(cloud, [3])
     start = from_partitions(search, starting_partitions(cloud, np.ones(100), [3], 4))
-    policy, limits = Policy(search.value), Limits(1e-5, 2000)
+    limits = Limits(1e-5, 2000)
     every = maximise(search.problem, start, limits)
-    some = maximise(search.problem, start, limits, EarlyStopping(policy, len(search.cells)))
+    some = maximise(search.problem, start, limits, EarlyStopping(search.value, len(search.cells)))
     assert (some.status == Status.NOT_CONVERGED).sum() > 5
     best, kept = (
-        found.loglik[best_of_slots(search.value(found), found.slot, 1e-5)] for found in (every, some)
+        found.loglik[best_of_slots(search.value(found), found.slot, 1e-5)]
+        for found in (every, some)
     )
     np.testing.assert_allclose(kept, best, atol=0.1)
 

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from credpart import fit_mixture, select_mixture
-from credpart.errors import DegenerateMixtureError
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
+from credpart.errors import DegenerateMixtureError
 from credpart.mixture.covariance.structures import STRUCTURES
 from credpart.mixture.optimisation.convergence import Status
 

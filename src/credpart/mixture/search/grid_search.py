@@ -127,8 +127,8 @@ class FamilySearch:
         embedded = list(self._embedded(smaller))
         offers = NestedStarts(self, self.begin(embedded) if embedded else None)
         early_stopping = EarlyStopping(self.value, len(self.cells))
-        policy = Policy(self.value, offers=offers, early_stopping=early_stopping)
         candidates = maximise(self.problem, candidates, self.limits, early_stopping)
+        policy = Policy(self.value, offers=offers)
         answers, _ = best_first(self.problem, candidates, policy, self.limits)
         return {cell: self._answer(answers, i) for i, cell in enumerate(self.cells)}
 

@@ -28,8 +28,6 @@ class Policy(NamedTuple, Generic[P]):
     margin: Callable[[Mixtures[P]], Array] = lambda mixtures: np.zeros(len(mixtures))
     # More candidates, from the answers (one for each slot) and which of these are new.
     offers: Callable[[Mixtures[P], IntArray], Mixtures[P] | None] = lambda answers, new: None
-    # Which candidates to give up on the way.
-    early_stopping: "EarlyStopping[P] | None" = None
 
 
 class Found(NamedTuple, Generic[P]):
@@ -48,6 +46,10 @@ def best_first(
     ended = candidates.take(np.flatnonzero(~is_open))
     answers = candidates.take(best_of_slots(policy.value(candidates), candidates.slot, limits.tol))
     reached = np.full(len(answers), -np.inf)
+
+    def gives_up(trial: Mixtures[P], gain: Array) -> BoolArray:
+        return is_collapsing(policy.value(trial), trial.n_iter)
+
     while True:
         values = policy.value(ended)
         best = best_of_slots(values, ended.slot, limits.tol)
@@ -64,7 +66,7 @@ def best_first(
             return Found(answers, reached)
         chosen = pool.take(np.flatnonzero(is_chosen)).under_way()
         pool = pool.take(np.flatnonzero(~is_chosen))
-        ended = maximise(problem, chosen, limits, policy.early_stopping)
+        ended = maximise(problem, chosen, limits, gives_up)
 
 
 def most_promising(pool: Mixtures[P], policy: Policy[P], goals: Array) -> BoolArray:
@@ -77,11 +79,10 @@ def most_promising(pool: Mixtures[P], policy: Policy[P], goals: Array) -> BoolAr
 
 
 class EarlyStopping(Generic[P]):
-    """Give up candidates that are too far behind the best of their slot.
+    """Give up candidates that are too far behind the best of their slot, or collapse.
 
     Too far is where it would take them more than `PATIENCE` iterations that gain as much as the
-    last one, if the best stood still.  A candidate that is no answer after so many iterations is
-    given up too: while a component collapses, the likelihood may rise for thousands of iterations.
+    last one, if the best stood still.
     """
 
     def __init__(self, value: Callable[[Mixtures[P]], Array], n_slots: int) -> None:
@@ -93,7 +94,15 @@ class EarlyStopping(Generic[P]):
         np.maximum.at(self.best, trial.slot, values)
         behind = self.best[trial.slot] - trial.loglik
         is_behind = behind > PATIENCE * gain * (1.0 + np.abs(trial.loglik))
-        return np.asarray(is_behind | (np.isinf(values) & (trial.n_iter > PATIENCE)))
+        return np.asarray(is_behind | is_collapsing(values, trial.n_iter))
+
+
+def is_collapsing(values: Array, n_iter: IntArray) -> BoolArray:
+    """Mixtures that are no answer after `PATIENCE` iterations.
+
+    While a component collapses, the likelihood may rise for thousands of iterations.
+    """
+    return np.asarray(np.isinf(values) & (n_iter > PATIENCE))
 
 
 def best_of_slots(values: Array, slot: IntArray, tol: float) -> IntArray:
