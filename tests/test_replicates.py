@@ -30,6 +30,11 @@ def draw(resampling, X, fit, B=50, weights=None):
     return RESAMPLING[resampling].draw(distinct(X, weights), fit, streams(B))
 
 
+def plan_of(*fits, limits):
+    objects = distinct(SMALL, np.ones(len(SMALL)))
+    return Plan(objects, fits, "nonparametric", "bic", "none", limits)
+
+
 def params_of(replicates):
     """The parameters of replicates of one family, in the family's units."""
     (part,) = replicates.parts
@@ -176,7 +181,9 @@ def test_loglik_of_a_choice_is_that_of_the_chosen_model():
 
 
 def test_replicates_together_are_replicates_apart():
-    plan = Plan(distinct(SMALL, np.ones(60)), (FIT,), "nonparametric", "bic", "none", Limits(1e-9, 500))
+    plan = Plan(
+        distinct(SMALL, np.ones(60)), (FIT,), "nonparametric", "bic", "none", Limits(1e-9, 500)
+    )
     seeds = np.random.SeedSequence(0).spawn(8)
     together = refit(plan, seeds)
     for b, seed in enumerate(seeds):
@@ -331,7 +338,9 @@ def test_icl_chooses_among_fits():
 
 
 def test_the_pilot_keeps_winners_and_what_comes_close():
-    plan = Plan(distinct(SMALL, np.ones(60)), (FIT,) * 4, "nonparametric", "bic", "none", Limits(1.0, 1))
+    plan = Plan(
+        distinct(SMALL, np.ones(60)), (FIT,) * 4, "nonparametric", "bic", "none", Limits(1.0, 1)
+    )
     pilot = refit(plan, np.random.SeedSequence(0).spawn(4))
     #        sometimes wins, close with a wide spread, far, cannot be fitted
     lead = [[0, -2, -50, -np.inf], [0, -9, -51, -np.inf], [-60, 0, -52, -np.inf]]

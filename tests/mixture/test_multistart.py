@@ -77,9 +77,7 @@ def test_the_most_promising_candidate_of_each_slot_is_run_first(runs):
 def test_another_candidate_is_run_only_if_it_could_still_win(runs):
     # the second may gain 3 on the others, and is run; the third is too far below
     policy = Policy(value, margin=lambda mixtures: np.full(len(mixtures), 3.0))
-    found = best_first(
-        None, batch([-5.0, -7.0, -9.0], ends=[-4.9, -4.0, -0.1]), policy, LIMITS
-    )
+    found = best_first(None, batch([-5.0, -7.0, -9.0], ends=[-4.9, -4.0, -0.1]), policy, LIMITS)
     assert runs == [[-5.0, -7.0]]
     assert found.values.tolist() == [-4.0]
 
@@ -205,7 +203,7 @@ def test_of_equals_the_first_is_best():
     # rounding does not choose
     values, slot = np.array([-5.0, -5.0 + 1e-9, -4.0]), np.array([3, 3, 1])
     assert best_of_slots(values, slot, 1e-9).tolist() == [2, 0]
-    assert best_of_slots(values + [0.0, 1e-3, 0.0], slot, 1e-9).tolist() == [2, 1]
+    assert best_of_slots(values + np.array([0.0, 1e-3, 0.0]), slot, 1e-9).tolist() == [2, 1]
 
 
 def test_what_convergence_leaves_open_is_no_difference():

@@ -58,5 +58,7 @@ def test_what_a_family_lacks_is_said(counts):
         def __init__(self, X):
             pass
 
-    with pytest.raises(NotImplementedError, match="Empty must have `log_joint`, `m_step`, `n_free`"):
+    with pytest.raises(
+        NotImplementedError, match="Empty must have `log_joint`, `m_step`, `n_free`"
+    ):
         fit_mixture(counts, 2, Empty)

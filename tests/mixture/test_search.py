@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -131,7 +132,7 @@ def test_numbers_of_clusters_are_grouped_by_the_size_of_the_problem(width):
     assert [c for group in groups for c in group] == numbers
     for group in groups:
         assert len(group) == 1 or len(group) * max(group) * width <= GROUP
-    for one, other in zip(groups, groups[1:], strict=False):  # none could have been longer
+    for one, other in pairwise(groups):  # none could have been longer
         assert (len(one) + 1) * other[0] * width > GROUP
 
 
@@ -188,7 +189,8 @@ def test_starts_that_are_given_up_cost_no_cell(cloud):
     some = maximise(search.problem, start, limits, EarlyStopping(policy, len(search.cells)))
     assert (some.status == Status.NOT_CONVERGED).sum() > 5
     best, kept = (
-        found.loglik[best_of_slots(search.value(found), found.slot, 1e-5)] for found in (every, some)
+        found.loglik[best_of_slots(search.value(found), found.slot, limits.tol)]
+        for found in (every, some)
     )
     np.testing.assert_allclose(kept, best, atol=0.1)
 
