@@ -30,6 +30,11 @@ def draw(resampling, X, fit, B=50, weights=None):
     return RESAMPLING[resampling].draw(distinct(X, weights), fit, streams(B))
 
 
+def plan_of(*fits, limits):
+    objects = distinct(SMALL, np.ones(len(SMALL)))
+    return Plan(objects, fits, "nonparametric", "bic", "none", limits)
+
+
 def params_of(replicates):
     """The parameters of replicates of one family, in the family's units."""
     (part,) = replicates.parts

@@ -189,7 +189,7 @@ def test_starts_that_are_given_up_cost_no_cell(cloud):
     some = maximise(search.problem, start, limits, EarlyStopping(search.value, len(search.cells)))
     assert (some.status == Status.NOT_CONVERGED).sum() > 5
     best, kept = (
-        found.loglik[best_of_slots(search.value(found), found.slot, 1e-5)]
+        found.loglik[best_of_slots(search.value(found), found.slot, limits.tol)]
         for found in (every, some)
     )
     np.testing.assert_allclose(kept, best, atol=0.1)
