@@ -5,20 +5,23 @@ Section 4.1, whose true P_ij are known, under the model that they were drawn fro
 
 **How many data sets.**  The pairs of one data set share its fit, so they are right or wrong
 together.  The coverage of a data set is therefore one number, and its standard deviation over
-data sets is .11 to .15, whatever the number of pairs.  100 data sets from each mixture give
-coverage, averaged over the mixtures, with a standard error of .008.  This is enough for what must
-be noticed:
+data sets is .10 to .16, whatever the number of pairs.  80 data sets from each mixture give
+coverage, averaged over the mixtures, with a standard error of .009.  It must be within .035 of the
+level, and what must be noticed is not:
 
-- Intervals that are 15 % too short cover .84 if they are short on both sides alike, as those of a
-  lower level are, and .75 if they are shortened around their middle.
+- Intervals that are 15 % too short cover .84 if they are those of a lower level, and .75 if they
+  are shortened around their middle.
 - Where a bound lies one bootstrap standard error too far in, coverage is .65 or less.
-- Where it lies one standard error too far out, coverage is .92 to .93 only.  But the truth lies
-  beyond that bound for .015 of the pairs and not .05, and this has a standard error of .002.
-  Hence the rates of misses below and above are tested too.  They are taken over pairs with
+- Where it lies one standard error too far out, coverage is .93, which is within.  But the truth
+  lies beyond that bound for .014 of the pairs and not .05, and the standard error of this rate is
+  .004.  Hence the rates of misses below and above are tested too.  They are taken over pairs with
   .05 < P_ij < .95, since the intervals of other pairs lie next to 0 or 1.
 
-**How much may be missing.**  A rate must be within `Z` standard errors of its nominal value, after
-an allowance: percentile intervals are not exact at n = 300.
+**How sure the answer is.**  Percentile intervals are not exact at n = 300: over 260 data sets from
+each mixture, coverage was .879 (standard error .010), .880 (.009) and .930 (.006), on average .896.
+So one mixture is tested less sharply than the average.  Of 20 000 studies of 80 data sets drawn
+from those 260, the test refused .0004.  It refused .996 with intervals of a lower level, and all
+with any other mutant below.
 """
 
 from collections.abc import Callable
@@ -41,9 +44,6 @@ OBJECTS = 60  # of each data set, whose pairs are looked at
 SHORTER = 0.838  # level at which a normal interval has .85 of the length that it has at .90
 ROUNDING = 1e-12  # the truth and a bound may both be 0 or 1
 Z = 3.3  # with probability .999 a normal deviate is within this many standard deviations
-ALLOWANCE = 0.01
-ALLOWANCE_OF_A_MIXTURE = 0.03
-ALLOWANCE_OF_PARTITIONS = 0.02  # [Bel, Pl] only comes as close to the intervals as it can
 
 Bounds = tuple[np.ndarray, np.ndarray]
 
@@ -69,7 +69,7 @@ def draw_and_fit(model: str, number: int) -> DataSet:
     replicates = bootstrap(sample.X, fit, B, random_state=number)
     posteriors = replicates.posteriors(sample.X[:OBJECTS])
     interval, shorter = pairwise_intervals(posteriors, [LEVEL, SHORTER])
-    draws = np.array([pairwise_probabilities(replicate) for replicate in posteriors])
+    draws = np.einsum("bik,bjk->ijb", posteriors, posteriors)[np.triu_indices(OBJECTS, 1)]
     bel_pl = None
     if number < PARTITIONS:
         result = irqp(interval, focal_sets(3, "pairs"), random_state=0)
@@ -78,7 +78,7 @@ def draw_and_fit(model: str, number: int) -> DataSet:
         pairwise_probabilities(sample.posteriors[:OBJECTS]),
         (interval.lower, interval.upper),
         (shorter.lower, shorter.upper),
-        draws.std(axis=0),
+        draws.std(axis=1),
         bel_pl,
     )
 
@@ -103,28 +103,28 @@ def rates(P: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Rates:
 
 
 NOMINAL = Rates(LEVEL, (1.0 - LEVEL) / 2.0, (1.0 - LEVEL) / 2.0)
+TOLERANCES = Rates(0.035, 0.025, 0.025)  # of averages over the mixtures
+TOLERANCE_OF_A_MIXTURE = 0.09  # of its coverage
+TOLERANCE_OF_PARTITIONS = 0.06  # [Bel, Pl] only comes as close to the intervals as it can
 
 
-def is_far(sample: np.ndarray, nominal: float, allowance: float) -> bool:
-    """Whether the mean over data sets is away from its nominal value, beyond chance."""
-    standard_error = sample.std(ddof=1) / np.sqrt(len(sample))
-    return bool(abs(sample.mean() - nominal) > allowance + Z * standard_error)
+def all_rates(study: Study, bounds: Callable[[DataSet], Bounds]) -> np.ndarray:
+    """Rates of all data sets, shape (mixture, data set, rate)."""
+    return np.array([[rates(s.P, *bounds(s)) for s in study[model]] for model in MIXTURES])
 
 
 def failures(study: Study, bounds: Callable[[DataSet], Bounds]) -> list[str]:
     """What is wrong with intervals: nothing, if they hold their level."""
-    found = np.array([[rates(s.P, *bounds(s)) for s in study[model]] for model in MIXTURES])
-    wrong = [
-        f"coverage of {model}: {coverage.mean():.3f}"
-        for model, coverage in zip(MIXTURES, found[:, :, 0], strict=True)
-        if is_far(coverage, LEVEL, ALLOWANCE_OF_A_MIXTURE)
-    ]
-    # Data sets of the three mixtures are independent: any three of them can be averaged.
-    averages = zip(Rates._fields, found.mean(axis=0).T, NOMINAL, strict=True)
-    return wrong + [
-        f"{name}: {sample.mean():.3f}"
-        for name, sample, nominal in averages
-        if is_far(sample, nominal, ALLOWANCE)
+    by_mixture = all_rates(study, bounds).mean(axis=1)
+    coverages = zip(MIXTURES, by_mixture[:, 0], strict=True)
+    averages = zip(Rates._fields, by_mixture.mean(axis=0), NOMINAL, TOLERANCES, strict=True)
+    return [
+        f"{name}: {mean:.3f} and not {nominal:.3f}"
+        for name, mean, nominal, tolerance in [
+            *((model, mean, LEVEL, TOLERANCE_OF_A_MIXTURE) for model, mean in coverages),
+            *averages,
+        ]
+        if abs(mean - nominal) > tolerance
     ]
 
 
@@ -132,12 +132,21 @@ def test_intervals_hold_their_level(study: Study) -> None:
     assert failures(study, lambda s: s.interval) == []
 
 
+def test_tolerances_make_room_for_chance(study: Study) -> None:
+    found = all_rates(study, lambda s: s.interval)
+    variances = found.var(axis=1, ddof=1) / DATA_SETS  # of means over data sets
+    assert Z * np.sqrt(variances[:, 0].max()) < TOLERANCE_OF_A_MIXTURE
+    assert (Z * np.sqrt(variances.sum(axis=0)) / len(MIXTURES) < TOLERANCES).all()
+
+
 def test_belief_and_plausibility_hold_the_level(study: Study) -> None:
     coverage = [
-        [rates(s.P, *s.bel_pl).coverage for s in study[model] if s.bel_pl is not None]
-        for model in MIXTURES
+        rates(s.P, *s.bel_pl).coverage
+        for data_sets in study.values()
+        for s in data_sets
+        if s.bel_pl is not None
     ]
-    assert not is_far(np.mean(coverage, axis=0), LEVEL, ALLOWANCE_OF_PARTITIONS)
+    assert np.mean(coverage) == pytest.approx(LEVEL, abs=TOLERANCE_OF_PARTITIONS)
 
 
 def moved(lower: int, upper: int) -> Callable[[DataSet], Bounds]:
