@@ -14,11 +14,16 @@ from credpart.mixture.covariance.matrices import (
     factor,
     inverse,
     log_determinant,
+    matrices_contiguous,
+    stack_contiguous,
 )
 from credpart.mixture.covariance.structures import (
     NAMES,
     ONE_DIMENSION,
     STRUCTURES,
+    TABLE,
+    common_axes,
+    estimate_one,
 )
 
 ITERATIVE = ["VEI", "VEE", "VEV", "EVE", "VVE"]
