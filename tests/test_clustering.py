@@ -102,7 +102,8 @@ def test_the_estimator_is_the_chain_of_its_stages():
     intervals = pairwise_intervals(replicates.posteriors(SMALL), 0.9)
     result = irqp(intervals, focal_sets(3, "pairs"))
     assert model.mixture_.loglik == fit.loglik
-    assert model.replicates_.params.means.tobytes() == replicates.params.means.tobytes()
+    (ours,), (theirs,) = model.replicates_.parts, replicates.parts
+    assert ours.params.means.tobytes() == theirs.params.means.tobytes()
     assert model.intervals_.lower.tobytes() == intervals.lower.tobytes()
     assert model.objective_ == pytest.approx(result.objective, abs=1e-8)
     assert set(model.timings_) == {"select", "bootstrap", "intervals", "partition"}
@@ -281,7 +282,7 @@ def test_new_objects_are_masses_whatever_their_number(monkeypatch):
     masses = model.predict_masses(new)
     assert masses.min() >= 0.0
     np.testing.assert_allclose(masses.sum(axis=1), 1.0)
-    monkeypatch.setattr("credpart.clustering.NEW_VALUES", 1)
+    monkeypatch.setattr("credpart.result.NEW_VALUES", 1)
     np.testing.assert_allclose(model.predict_masses(new[:5]), masses[:5], atol=1e-9)
     assert model.predict_masses(np.array([[1e6, -1e6]])).sum() == pytest.approx(1.0)
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from credpart import EvidentialPartition, focal_sets
+from credpart.focal import set_names
 from credpart.partition import relational as relational_module
 from credpart.partition.evidential import RULES
 
@@ -335,3 +336,13 @@ def test_sets_are_named_in_several_ways(example_2):
     np.testing.assert_array_equal(by_index, by_mask)
     np.testing.assert_array_equal(by_index, example_2.belief()[:, 1])
     assert example_2.belief(np.ones((3, 2), dtype=bool)).shape == (2, 3)
+
+
+@quick
+@given(value=partitions())
+def test_counts_are_of_the_sets_of_highest_mass(value):
+    counts = value.counts()
+    assert list(counts) == set_names(value.focal_sets, value.cluster_names)
+    assert list(counts.values()) == [
+        sum(row == k for row in value.set_labels) for k in range(len(value.focal_sets))
+    ]

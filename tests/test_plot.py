@@ -1,5 +1,7 @@
 """Pictures: what stands in them is what the values say.  Nothing is compared pixel by pixel."""
 
+from typing import NamedTuple
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -20,6 +22,7 @@ from sklearn.exceptions import NotFittedError
 from credpart import (
     CalibratedClustering,
     EvidentialPartition,
+    MixtureFamily,
     PairwiseIntervals,
     bootstrap,
     fit_mixture,
@@ -31,7 +34,7 @@ from credpart import (
 )
 from credpart.datasets import load_iris, make_mixture2, make_survey
 from credpart.plot._canvas import MOST_MARKERS
-from credpart.plot._laws import components, densities, moments
+from credpart.plot._components import along, densities, joint_densities, moments
 from credpart.plot._palette import colours, set_styles
 from credpart.plot._scene import hull
 from credpart.plot.curves import spread
@@ -174,7 +177,7 @@ def test_uncertain_objects_are_large(fitted):
 def test_density_is_that_of_the_projected_mixture(fitted):
     fit = fitted[0]
     means, covariances = fit.params.means, fit.params.covariances
-    ours = densities(components(fit), SAMPLE.X)
+    ours = densities(fit.components, SAMPLE.X)
     for k in range(3):
         law = multivariate_normal(means[k], covariances[k])
         np.testing.assert_allclose(ours[:, k], law.pdf(SAMPLE.X))
@@ -189,17 +192,18 @@ def test_density_is_that_of_the_projected_mixture(fitted):
 def test_densities_of_every_family_are_those_of_the_fit_and_of_its_projection(model):
     X = IRIS.X[50:].to_numpy()[:, :2]
     fit = fit_mixture(X, 2, model)
-    parts = components(fit)
+    parts = fit.components
     ours = densities(parts, X) @ parts.proportions
     np.testing.assert_allclose(ours, np.exp(fit.log_density(X)), rtol=1e-7)
+    np.testing.assert_allclose(joint_densities(fit, X), densities(parts, X) * parts.proportions)
     # Along a direction, the density is what is left when the other one is integrated out.
     axes = np.array([[0.8], [0.6]])
     across = np.array([-0.6, 0.8])
     steps = np.linspace(-30.0, 30.0, 20_001)
     place = X.mean(axis=0)
     line = np.exp(fit.log_density(place + steps[:, None] * across))
-    along = parts.along(place, axes)
-    ours = densities(along, np.zeros((1, 1))) @ along.proportions
+    projected = along(parts, place, axes)
+    ours = densities(projected, np.zeros((1, 1))) @ projected.proportions
     assert ours[0] == pytest.approx(np.trapezoid(line, steps), rel=1e-3)
 
 
@@ -221,6 +225,69 @@ def test_density_of_one_feature_is_a_curve():
     x, y = ax.lines[0].get_data()
     assert np.trapezoid(y, x) == pytest.approx(1.0, abs=0.02)  # tails are cut
     assert legend(ax) == ["objects", "mixture", "components"]
+
+
+class ExponentialParams(NamedTuple):
+    proportions: np.ndarray
+    means: np.ndarray  # (b, k, d)
+
+
+class Exponential(MixtureFamily):
+    """Columns are exponential, independent given the component: only positive numbers are read."""
+
+    def __init__(self, X):
+        self.d = X.shape[1]
+
+    def features(self, X):
+        assert (X > 0.0).all()
+        return np.hstack([np.ones((len(X), 1)), X])
+
+    def log_joint(self, features, params):
+        logs = self.log_shares(params.proportions) - np.log(params.means).sum(axis=-1)
+        natural = np.concatenate([logs[..., None], -1.0 / params.means], axis=-1)
+        return natural @ features.mT
+
+    def m_step(self, statistics, structure, previous):
+        sizes, sums = statistics[..., :1], statistics[..., 1:]
+        present = sizes > 0.0
+        means = np.where(present, sums, 1.0) / np.where(present, sizes, 1.0)
+        return ExponentialParams(self.shares(sizes[..., 0]), means)
+
+    def n_free(self, c):
+        return c - 1 + c * self.d
+
+
+@pytest.fixture(scope="module")
+def waits():
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.exponential(1.0, (60, 3)), rng.exponential(30.0, (40, 3))])
+
+
+def test_a_family_of_ones_own_is_drawn_among_the_objects(waits):
+    one = waits[:, :1]
+    fit = fit_mixture(one, 2, Exponential)
+    x, y = plot.density(fit, one).lines[0].get_data()
+    np.testing.assert_allclose(y, np.exp(fit.log_density(x[:, None])))
+    assert (x[0], x[-1]) == (one.min(), one.max())
+    two = waits[:, :2]
+    fit = fit_mixture(two, 2, Exponential)
+    contours = plot.density(fit, two, features=[1, 0]).collections[-1]
+    shares = [np.mean(np.exp(fit.log_density(two)) >= level) for level in contours.levels]
+    np.testing.assert_allclose(shares, [0.9, 0.75, 0.5, 0.25, 0.1], atol=1.5 / 100)
+    assert len(plot.classification(fit, two).patches) == 2
+
+
+def test_a_family_that_cannot_be_projected_is_drawn_in_two_columns_only(waits):
+    with pytest.raises(ValueError, match=r"must be of at most 2 columns.*a method `projectable`"):
+        plot.density(fit_mixture(waits, 2, Exponential), waits)
+
+
+@pytest.mark.parametrize("draw", [plot.classification, plot.density])
+def test_categories_have_no_place_in_a_plane(draw):
+    answers = make_survey(60, random_state=0).X
+    fit = fit_mixture(answers, 2, "latent-class")
+    with pytest.raises(ValueError, match="must be a mixture of continuous laws"):
+        draw(fit, answers)
 
 
 @pytest.mark.parametrize("draw", [plot.classification, plot.uncertainty, plot.density])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from credpart import CalibratedClustering
-from credpart._checks import Table, check_data
+from credpart._checks import Table
 from credpart.datasets import load_butterfly, load_iris
 from credpart.report import content, page, payload, to_html, write_report
 from credpart.report.charts import density_shades, nice_ticks
@@ -41,7 +41,7 @@ def test_page_carries_masses_and_replicates_exactly(butterfly):
     joint = np.einsum("bkp,np->bnk", arrays["natural"], arrays["features"])
     posteriors = np.exp(joint - joint.max(axis=2, keepdims=True))
     posteriors /= posteriors.sum(axis=2, keepdims=True)
-    expected = butterfly.replicates_.posteriors(butterfly._fit_X)
+    expected = butterfly.replicates_.posteriors(load_butterfly().X)
     np.testing.assert_allclose(posteriors, expected, atol=1e-12)
     assert about["stored"] == {"objects": 11, "replicates": 60, "of": 60, "resolution": 0.0}
 
@@ -126,7 +126,7 @@ def test_posteriors_are_rounded_or_left_out_where_there_are_many(
     X = load_iris().X
     model = CalibratedClustering(3, model="EEE", n_replicates=100, random_state=0).fit(X)
     order = np.arange(150)[::-1]
-    stored = payload._posteriors(model.replicates_, check_data(X), order, 0.9, 10**7)
+    stored = payload._posteriors(model.replicates_, X.to_numpy(), order, 0.9, 10**7)
     assert (len(stored.objects), stored.replicates, stored.of) == (kept, replicates, 100)
     assert stored.objects[-1] == 149
     values = stored.arrays["posteriors"] * (stored.resolution or 1.0)
@@ -137,16 +137,16 @@ def test_posteriors_are_rounded_or_left_out_where_there_are_many(
 
 def test_objects_are_left_out_when_the_replicates_do_not_compress(monkeypatch):
     class Noise:
-        n_clusters, params, families = 2, (), (None,)
+        n_clusters, parts = np.full(40, 2), (None, None)
 
         def __len__(self):
             return 40
 
-        def posteriors(self, table):
-            return np.random.default_rng(0).dirichlet([1, 1], (40, len(table.values)))
+        def posteriors_of(self, values):
+            return np.random.default_rng(0).dirichlet([1, 1], (40, len(values)))
 
     monkeypatch.setattr(payload, "EXACT_VALUES", 0)
-    stored = payload.store(Noise(), check_data(np.zeros((100, 1))), np.arange(100), 0.9, room=3000)
+    stored = payload.store(Noise(), np.zeros((100, 1)), np.arange(100), 0.9, room=3000)
     assert len(stored.objects) < 100
     np.testing.assert_array_equal(stored.objects, np.arange(len(stored.objects)))
     assert stored.replicates >= 20
@@ -158,7 +158,7 @@ def test_categories_have_their_names():
         ("q", "2 categories", "", ""),
         ("x", "1.5", "2", "2.5"),
     ]
-    objects = page.Objects(table, ["q", "x"], ["a", "b"], [], None)
+    objects = page.ReportObjects(table, ["q", "x"], ["a", "b"], [], None)
     assert [axis["levels"] for axis in page._axes(objects)] == [["no", "<b>"], None]
 
 

@@ -97,7 +97,7 @@ def show_columns(page, x, y):
 
 def alone(model):
     """Objects that no other object is near to in the plane of the first two columns."""
-    points = model._fit_X[:, :2] / np.ptp(model._fit_X[:, :2], axis=0)
+    points = IRIS.X.to_numpy()[:, :2] / np.ptp(IRIS.X.to_numpy()[:, :2], axis=0)
     gaps = np.linalg.norm(points[:, None] - points, axis=2) + np.eye(len(points))
     return np.argsort(-gaps.min(axis=1))
 
@@ -116,7 +116,7 @@ def test_axes_change(page, model, x, y):
     names = list(IRIS.X.columns)
     show_columns(page, names[x], names[y])
     places = np.array([page.evaluate(PLACE, i) for i in range(0, 150, 7)])
-    values = model._fit_X[::7]
+    values = IRIS.X.to_numpy()[::7]
     assert np.corrcoef(places[:, 0], values[:, x])[0, 1] == pytest.approx(1.0)
     assert np.corrcoef(places[:, 1], values[:, y])[0, 1] == pytest.approx(-1.0)
 
@@ -124,7 +124,8 @@ def test_axes_change(page, model, x, y):
 def test_principal_components_come_first(page, model):
     assert "principal component 1" in page.locator("#x-axis option:checked").inner_text()
     places = np.array([page.evaluate(PLACE, i) for i in range(150)])
-    Z = (model._fit_X - model._fit_X.mean(axis=0)) / model._fit_X.std(axis=0)
+    X = IRIS.X.to_numpy()
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
     first = Z @ np.linalg.svd(Z, full_matrices=False)[2][0]
     assert abs(np.corrcoef(places[:, 0], first)[0, 1]) == pytest.approx(1.0)
 
@@ -158,7 +159,7 @@ def test_two_clicks_show_the_interval_of_the_pair(page, model):
     show_columns(page, *IRIS.X.columns[:2])
     belief, plausibility = model.partition_.pairwise()
     lower, upper = model.intervals_.square()
-    posteriors = model.mixture_.posteriors(model._fit_X)
+    posteriors = model.result_.posteriors
     lone = [int(i) for i in alone(model)[:60]]
     doubtful = sorted(lone, key=lambda i: model.partition_.belief()[i].max())
     for i, j in [(lone[0], lone[1]), (doubtful[0], doubtful[1]), (doubtful[2], lone[5])]:

@@ -1,12 +1,14 @@
 """Models as files: the same bytes come back, and nothing but values of the closed lists."""
 
 import json
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from credpart import CalibratedClustering, load_model, save_model
+from credpart import CalibratedClustering, MixtureFamily, load_model, save_model
 from credpart.datasets import load_iris
 from credpart.partition.storage import read_npz, write_npz
 from credpart.storage import LAYOUT, load_with_notes
@@ -97,6 +99,98 @@ def test_only_a_fitted_model_is_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+# Families of one's own
+
+
+class WaitParams(NamedTuple):
+    proportions: np.ndarray
+    means: np.ndarray
+
+
+class Wait(MixtureFamily):
+    """Exponential waiting times, in units of the longest one."""
+
+    params_type = WaitParams
+
+    def __init__(self, X):
+        self.longest = float(X.max())
+
+    def features(self, X):
+        return np.hstack([np.ones((len(X), 1)), X / self.longest])
+
+    def log_joint(self, features, params):
+        logs = self.log_shares(params.proportions) - np.log(params.means)
+        return np.stack([logs, -1.0 / params.means], axis=-1) @ features.mT
+
+    def m_step(self, statistics, structure, previous):
+        sizes, sums = np.moveaxis(statistics, -1, 0)
+        present = sizes > 0.0
+        means = np.where(present, sums, 1.0) / np.where(present, sizes, 1.0)
+        return WaitParams(self.shares(sizes), means)
+
+    def n_free(self, c):
+        return 2 * c - 1
+
+
+class Undeclared(Wait):
+    params_type = None
+
+
+RNG = np.random.default_rng(0)
+WAITS = np.concatenate([RNG.exponential(1.0, 50), RNG.exponential(50.0, 30)])[:, None]
+
+
+@pytest.fixture(scope="module")
+def waits():
+    return CalibratedClustering(2, model=Wait, **OPTIONS).fit(WAITS)
+
+
+@pytest.mark.parametrize("saved", [lambda model: model, lambda model: model.result_])
+def test_a_family_of_ones_own_is_kept(waits, saved, tmp_path):
+    path = tmp_path / "model.npz"
+    save_model(saved(waits), path)
+    again = load_model(path, families=[Wait])
+    assert again.model is Wait
+    assert isinstance(again.mixture_.family, Wait)
+    assert isinstance(again.mixture_.internal, WaitParams)
+    assert again.mixture_.family.longest == WAITS.max()
+    assert again.predict_masses(WAITS).tobytes() == waits.predict_masses(WAITS).tobytes()
+    assert clone(again).fit(WAITS).partition_ == waits.partition_
+
+
+def test_a_family_of_ones_own_has_to_be_named(waits, tmp_path):
+    save_model(waits, tmp_path / "model.npz")
+    with pytest.raises(ValueError, match=r"Call `load_model\(path, families=\[Wait\]\)`"):
+        load_model(tmp_path / "model.npz")
+    with pytest.raises(ValueError, match="must hold classes that inherit MixtureFamily, got <cl"):
+        load_model(tmp_path / "model.npz", families=[dict])
+
+
+def test_a_family_has_to_say_what_its_parameters_are(tmp_path):
+    model = CalibratedClustering(2, model=Undeclared, **OPTIONS).fit(WAITS)
+    with pytest.raises(ValueError, match="Set its `params_type` to the NamedTuple"):
+        save_model(model, tmp_path / "model.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_result_is_kept_as_its_estimator(tmp_path):
+    before = MODELS["several"]
+    save_model(before.result_, tmp_path / "model.npz")
+    after = load_model(tmp_path / "model.npz")
+    assert (after.n_clusters, after.model) == ([2, 3], ["EII", "VVI", "VVV"])
+    assert after.partition_ == before.partition_
+    assert after.feature_names_in_.tolist() == before.feature_names_in_.tolist()
+
+
+def test_structures_are_stored_by_name(tmp_path):
+    save_model(MODELS["skew"], tmp_path / "model.npz")
+    about = read_npz(tmp_path / "model.npz", LAYOUT)[0]
+    fits = [one["fields"] for one in about["content"]["objects"] if "structure" in one["fields"]]
+    assert [fields["structure"] for fields in fits] == ["EEE"]
+    laws = [one["fields"]["law"] for one in about["content"]["objects"] if "law" in one["fields"]]
+    assert laws == ["skew-t"]
+
+
 # A file that somebody else wrote
 
 
@@ -116,21 +210,25 @@ def forged(tmp_path):
     return forge
 
 
+def add_parameter(name, value):
+    return lambda about: about["content"]["parameters"]["items"].append({"tuple": [name, value]})
+
+
 FORGERIES = {
-    "a class of its own": lambda about: about["objects"][0].update({"class": "Popen"}),
-    "a constant of its own": lambda about: about["model"]["items"].append(
-        {"tuple": ["x", {"constant": "system"}]}
+    "a class of its own": lambda about: about["content"]["objects"][0].update(
+        {"kind": {"value": "Popen"}}
     ),
-    "a method": lambda about: about["model"]["items"].append({"tuple": ["predict", 1]}),
-    "a kind of its own": lambda about: about["model"]["items"].append(
-        {"tuple": ["x", {"call": 1}]}
+    "a family of its own": lambda about: about["content"]["objects"][0].update(
+        {"kind": {"own_family": "Popen"}}
     ),
-    "fields of its own": lambda about: about["objects"][0]["fields"].update({"x": 1}),
-    "no parameters": lambda about: about["model"].update({"items": []}),
+    "a method": add_parameter("predict", 1),
+    "an attribute": add_parameter("result_", 1),
+    "a kind of its own": add_parameter("x", {"call": 1}),
+    "fields of its own": lambda about: about["content"]["objects"][0]["fields"].update({"x": 1}),
+    "no parameters": lambda about: about["content"]["parameters"].update({"items": []}),
+    "no result": lambda about: about["content"].update({"result": None}),
     "another layout": lambda about: about.update({"layout": "x"}),
-    "an array that is not there": lambda about: about["model"]["items"].append(
-        {"tuple": ["x", {"array": 10**6}]}
-    ),
+    "an array that is not there": add_parameter("x", {"array": 10**6}),
 }
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from credpart.mixture import MixtureFamily, fit_mixture, select_mixture
     from credpart.partition import EvidentialPartition
     from credpart.r_names import bootclus
+    from credpart.result import CalibratedResult
     from credpart.storage import load_model, save_model
 
 __version__ = "0.1.0"
@@ -35,6 +36,7 @@ _HOME = {
     "irqp": "credpart.masses",
     "bootstrap": "credpart._bootstrap",
     "CalibratedClustering": "credpart.clustering",
+    "CalibratedResult": "credpart.result",
     "ECM": "credpart.ecm",
     "RECM": "credpart.ecm",
     "EVCLUS": "credpart.evclus",
@@ -50,6 +52,7 @@ __all__ = [
     "EVCLUS",
     "RECM",
     "CalibratedClustering",
+    "CalibratedResult",
     "EvidentialPartition",
     "MixtureFamily",
     "PairwiseIntervals",

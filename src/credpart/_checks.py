@@ -112,8 +112,6 @@ def check_weights(name: str, value: ArrayLike | None, n: int) -> Array:
 
 def check_data(X: Any, *, name: str = "X", at_least: int = 1) -> Table:
     """Return the data as finite float64; the message names the first bad column and row."""
-    if isinstance(X, Table) and X.levels is None:
-        return X
     if X is None or np.isscalar(X):
         raise InputError(name, "be a 2-D array or a DataFrame", X)
     for mark, remedy in SPARSE.items():

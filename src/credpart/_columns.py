@@ -8,7 +8,7 @@ asks for it.
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -26,6 +26,9 @@ from credpart._checks import (
 )
 from credpart._messages import ColumnName, Message, RowNumber
 from credpart.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Levels = tuple[Hashable, ...] | None  # None: the column holds numbers
 
@@ -53,7 +56,7 @@ class Columns:
         return cls(table.values.shape[1], names, table.levels)
 
     def read(self, X: Any) -> Table:
-        """Check data that come after the fit; data that were read are taken as they are."""
+        """Check data that come after the fit."""
         table = self.check_cells(X)
         if table.values.shape[1] != self.n_columns:
             columns = f"have {self.n_columns} columns as in the fit"
@@ -62,8 +65,6 @@ class Columns:
 
     def check_cells(self, X: Any) -> Table:
         """Check the cells, but not yet the number of columns."""
-        if isinstance(X, Table) and X.levels == self.levels:
-            return X
         return check_data(X) if self.levels is None else _coded(X, 1, self._known)
 
     def _known(self, j: int, column: Column) -> Levels:
@@ -76,7 +77,7 @@ class Columns:
 
 def read_categories(X: Any, at_least: int = 0) -> Table:
     """Read every column as categories."""
-    return X if isinstance(X, Table) else _coded(X, at_least, _levels)
+    return _coded(X, at_least, _levels)
 
 
 def read_mixed(X: Any, at_least: int = 0) -> Table:
@@ -85,7 +86,7 @@ def read_mixed(X: Any, at_least: int = 0) -> Table:
     def choose(j: int, column: Column) -> Levels:
         return None if column.is_number else _levels(j, column)
 
-    table: Table = X if isinstance(X, Table) else _coded(X, at_least, choose)
+    table = _coded(X, at_least, choose)
     codes = [levels is not None for levels in table.levels or ()]
     if all(codes) or not any(codes):
         what, other = ("numbers", "latent-class") if all(codes) else ("categories", "VVI")
@@ -123,6 +124,15 @@ def as_cells(table: Table) -> NDArray[Any]:
             codes = table.values[:, j]
             cells[:, j] = [None if np.isnan(code) else levels[int(code)] for code in codes]
     return cells
+
+
+def as_frame(table: Table) -> "pd.DataFrame":
+    """The data as they were read, as a DataFrame: numbers, and levels in columns of categories."""
+    import pandas as pd
+
+    if table.levels is None:
+        return pd.DataFrame(table.values, columns=table.names, index=table.index)
+    return pd.DataFrame(as_cells(table), columns=table.names, index=table.index).infer_objects()
 
 
 def as_numbers(table: Table) -> Array:

@@ -26,6 +26,18 @@ def seed_sequence(random_state: RandomState) -> SeedSequence:
     return SeedSequence(check_integer("random_state", random_state, at_least=0))
 
 
+def integer_seed(random_state: RandomState) -> int:
+    """An integer that stands for a random state: as a seed it gives the same streams.
+
+    >>> integer_seed(1), integer_seed(np.random.SeedSequence(1))
+    (1, 1)
+    """
+    root = seed_sequence(random_state)
+    if isinstance(root.entropy, int) and not root.spawn_key:
+        return root.entropy
+    return int.from_bytes(root.generate_state(4).tobytes(), "little")
+
+
 def random_generator(random_state: RandomState) -> Generator:
     """Return a generator: a Generator itself, or a new one from any other seed.
 

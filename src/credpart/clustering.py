@@ -1,50 +1,26 @@
-"""The whole pipeline as one estimator: the only module that knows all stages."""
+"""The whole pipeline as one scikit-learn estimator: parameters in, a `CalibratedResult` kept."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Self, overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from credpart._arrays import Array, BoolArray, IntArray
-from credpart._bootstrap import bootstrap
-from credpart._bootstrap.draws import RESAMPLING
-from credpart._checks import (
-    Table,
-    check_choice,
-    check_cluster_numbers,
-    check_fraction,
-    check_integer,
-    check_weights,
-)
-from credpart._columns import sortable
+from credpart._arrays import Array, IntArray
+from credpart._bootstrap import Replicates
+from credpart._checks import check_weights
 from credpart._memory import check_pairs
-from credpart._messages import Message, Name
-from credpart._progress import Progress, shown
-from credpart._random import seed_sequence
+from credpart.calibration_options import CalibrationOptions
 from credpart.diagnostics.diagnosis import summarise, summary_html
-from credpart.errors import InputError
-from credpart.focal import KINDS, check_focal_sets, cluster_similarity, focal_sets
-from credpart.intervals import PairwiseIntervals, cross_intervals, pairwise_intervals
-from credpart.masses import irqp, row_masses
-from credpart.masses.starts import from_posteriors
-from credpart.mixture.criteria import CRITERIA
-from credpart.mixture.fit import (
-    N_STARTS,
-    REGULARIZATIONS,
-    SearchOptions,
-    fit_one,
-)
-from credpart.mixture.models import Model, read
+from credpart.intervals import PairwiseIntervals
+from credpart.mixture.fit import N_STARTS, MixtureFit
+from credpart.mixture.models import read
 from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MAX_ITERATIONS
-from credpart.mixture.search.selection import AUTO, Selection, select
+from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
-
-SELECTIONS = ("each", "once")
-NEW_VALUES = 1 << 22  # posteriors and bounds of the new objects that are worked on together
+from credpart.pipeline import calibrate
+from credpart.result import CalibratedResult
 
 
 class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -83,18 +59,24 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         With "overlapping": how many nearest neighbours a cluster has.
     tol : float
         Tolerance of EM; mclust's is 1e-5.
+    max_iter : int
+        Limit on the iterations of a run of EM.
+    n_starts : int
+        Number of starting partitions, as in `fit_mixture`.
     regularization : {"fallback", "none", "pooled"}
         As in `fit_mixture`.
     random_state : int, RandomState, Generator or None
-        Seed of the bootstrap.
+        Seed of the bootstrap, and of the k-means starts if ``n_starts`` is above 4.
     n_jobs : int, optional
-        Jobs, as in joblib; the result is the same to the byte for any number.
+        Number of parallel jobs, as in joblib.  The result does not depend on it.
     verbose : int
         If positive, each stage shows a bar with the time left, on a terminal or in a notebook,
         and is logged at level INFO by the logger "credpart".
 
     Attributes
     ----------
+    result_ : CalibratedResult
+        All that was found, as one frozen value; the attributes below read from it.
     labels_ : array of shape (n,)
         Cluster of maximum plausibility of each object, from 0; text and tables count from 1.
     partition_ : EvidentialPartition
@@ -109,6 +91,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Confidence intervals on the pairwise probabilities.
     objective_ : float
         J of Eq. (9): squared distance between the intervals and [Bel, Pl], over all pairs.
+    n_iter_ : int
+        Iterations of EM that led to the mixture.
     timings_ : dict
         Seconds of each stage: select, bootstrap, intervals, partition.
 
@@ -144,6 +128,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         omega: bool = False,
         overlap: int = 2,
         tol: float = DEFAULT_TOLERANCE,
+        max_iter: int = MAX_ITERATIONS,
+        n_starts: int = N_STARTS,
         regularization: str = "fallback",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -160,6 +146,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.omega = omega
         self.overlap = overlap
         self.tol = tol
+        self.max_iter = max_iter
+        self.n_starts = n_starts
         self.regularization = regularization
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -167,6 +155,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the mixture, bootstrap it and build the partition.
+
+        A fit that fails or is interrupted leaves the estimator as it was.
 
         Parameters
         ----------
@@ -177,35 +167,60 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array of shape (n,), optional
             Weights of the objects.
         """
-        table, models = read(X, "model", self.model, at_least=2)
-        validate_data(self, X, skip_check_array=True)
-        numbers = self._check_parameters(len(models))
-        check_pairs(len(table.values), self.n_replicates, min(numbers))
-        weights = check_weights("sample_weight", sample_weight, len(table.values))
-        seed = seed_sequence(self.random_state)
-        # codes of categories mean nothing without their levels
-        self._fit_X = table.values if table.levels is None else table._replace(index=None)
-        self._fit_weights, self._index = weights, table.index
-        self.timings_: dict[str, float] = {}
+        data, models = read(X, "model", self.model, at_least=2)
+        validate_data(BaseEstimator(), X, skip_check_array=True)  # refuses names of mixed types
+        options = self._options(len(models))
+        check_pairs(len(data.values), options.n_replicates, min(options.n_clusters))
+        weights = check_weights("sample_weight", sample_weight, len(data.values))
+        result = calibrate(data, weights, models, options, n_jobs=self.n_jobs, verbose=self.verbose)
+        validate_data(self, X, skip_check_array=True)  # keeps the number and names of the columns
+        self.result_: CalibratedResult = result
+        return self
 
-        with shown("select", self.verbose, self.timings_) as progress:
-            self.selection_ = self._select(table, weights, numbers, models, progress)
-            self.mixture_ = self.selection_.best
-        with shown("bootstrap", self.verbose, self.timings_) as progress:  # Algorithm 1, lines 1-3
-            self.replicates_ = bootstrap(
-                table,
-                self._contenders(),
-                self.n_replicates,
-                resampling=self.resampling,
-                criterion=self.criterion,
-                sample_weight=weights,
-                regularization=self.regularization,
-                tol=self.tol,
-                random_state=seed,
-                n_jobs=self.n_jobs,
-                progress=progress,
-            )
-        return self.refit_partition()
+    @property
+    def labels_(self) -> IntArray:
+        """Cluster of maximum plausibility of each object, from 0."""
+        return self.result_.labels
+
+    @property
+    def partition_(self) -> EvidentialPartition:
+        """The mass functions."""
+        return self.result_.partition
+
+    @property
+    def mixture_(self) -> MixtureFit:
+        """The fitted mixture."""
+        return self.result_.mixture
+
+    @property
+    def selection_(self) -> Selection:
+        """All fits that the mixture was chosen from."""
+        return self.result_.selection
+
+    @property
+    def replicates_(self) -> Replicates:
+        """The refitted mixtures."""
+        return self.result_.replicates
+
+    @property
+    def intervals_(self) -> PairwiseIntervals:
+        """Confidence intervals on the pairwise probabilities."""
+        return self.result_.intervals
+
+    @property
+    def objective_(self) -> float:
+        """J of Eq. (9)."""
+        return self.result_.objective
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of EM that led to the mixture."""
+        return self.result_.mixture.n_iter
+
+    @property
+    def timings_(self) -> dict[str, float]:
+        """Seconds of each stage."""
+        return dict(self.result_.timings)
 
     @overload
     def intervals(self, level: float | None = None) -> PairwiseIntervals: ...
@@ -222,11 +237,9 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.fit(load_butterfly().X).intervals(level=0.95).level
         0.95
         """
-        check_is_fitted(self, "replicates_")
-        with shown("intervals", self.verbose, self.timings_) as progress:  # Algorithm 1, lines 4-11
-            posteriors = self.replicates_.posteriors(self._fit_X, n_jobs=self.n_jobs)
-            level = self.level if level is None else level
-            return pairwise_intervals(posteriors, level, n_jobs=self.n_jobs, progress=progress)
+        check_is_fitted(self)
+        level = self.level if level is None else level
+        return self.result_.intervals_at(level, n_jobs=self.n_jobs, verbose=self.verbose)
 
     def refit_partition(
         self,
@@ -238,8 +251,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Build the partition anew, from the same replicates.
 
-        The arguments that are given replace those of the estimator; ``intervals_``,
-        ``partition_``, ``labels_`` and ``objective_`` are replaced.
+        The arguments that are given replace those of the estimator; ``result_`` is replaced, and
+        with it ``intervals_``, ``partition_``, ``labels_`` and ``objective_``.
 
         Examples
         --------
@@ -249,24 +262,23 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.fit(load_butterfly().X).refit_partition(focal_sets="singletons").partition_
         EvidentialPartition(n_objects=11, n_clusters=2, n_focal_sets=2)
         """
-        check_is_fitted(self, "replicates_")
-        posteriors = self.mixture_.posteriors(self._fit_X)
-        focal = self._focal_sets(posteriors, focal_sets, omega, overlap)
-        self.intervals_: PairwiseIntervals = self.intervals(level)
-        with shown("partition", self.verbose, self.timings_) as progress:  # Algorithm 2
-            start = from_posteriors(posteriors, focal)
-            result = irqp(self.intervals_, focal, start=start, progress=progress)
-        self.partition_ = EvidentialPartition(result.partition.masses, focal, index=self._index)
-        self.objective_ = result.objective
-        self.labels_ = self.partition_.labels
+        check_is_fitted(self)
+        self.result_ = self.result_.refit_partition(
+            level=self.level if level is None else level,
+            focal_sets=self.focal_sets if focal_sets is None else focal_sets,
+            omega=self.omega if omega is None else omega,
+            overlap=self.overlap if overlap is None else overlap,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
         return self
 
     def predict_masses(self, X: Any) -> Array:
         """Masses (m, f) of new objects, each against the fitted ones.
 
         The replicates give the intervals between new and fitted objects, and one quadratic
-        program an object gives its masses; the fitted objects' masses stay as they are.  Time
-        grows linearly with the number of new objects.
+        program for each object gives its masses; the fitted objects' masses stay as they are.
+        Time grows linearly with the number of new objects.
 
         Examples
         --------
@@ -277,23 +289,10 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.fit(butterfly[1:]).predict_masses(butterfly[:1]).shape
         (1, 3)
         """
-        check_is_fitted(self, "partition_")
-        table = self.mixture_.columns.check_cells(X)
+        check_is_fitted(self)
+        values = self.mixture_.columns.check_cells(X).values
         validate_data(self, X, reset=False, skip_check_array=True)
-        B, (n, f) = len(self.replicates_), self.partition_.masses.shape
-        size = max(1, NEW_VALUES // (B * self.partition_.n_clusters + 2 * n))
-        known = self.replicates_.posteriors(self._fit_X, n_jobs=self.n_jobs)
-        masses = np.empty((len(table.values), f))
-        with shown("predict", self.verbose) as progress:
-            for first in range(0, len(masses), size):
-                rows = slice(first, first + size)
-                some = table._replace(values=table.values[rows])
-                new = self.replicates_.posteriors(some, n_jobs=self.n_jobs)
-                bounds = cross_intervals(new, known, self.intervals_.level, n_jobs=self.n_jobs)
-                masses[rows] = row_masses(self.partition_, *bounds)
-                if progress is not None:
-                    progress("predict", min(1.0, rows.stop / len(masses)))
-        return masses
+        return self.result_.masses_of(values, n_jobs=self.n_jobs, verbose=self.verbose)
 
     def predict(self, X: Any) -> IntArray:
         """Cluster of maximum plausibility of new objects."""
@@ -314,85 +313,29 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         ambiguous: 10 (6.7 %), in {2,3} 10
         GOOD. This fit passes every check: its intervals can be taken at their level.
         """
-        check_is_fitted(self, "partition_")
-        return summarise(self)
+        check_is_fitted(self)
+        return summarise(self.result_)
 
     def _html_repr(self) -> str:
         html: str = super()._html_repr()
-        return html + (summary_html(self) if hasattr(self, "partition_") else "")
+        return html + (summary_html(self.result_) if hasattr(self, "result_") else "")
 
-    def _check_parameters(self, n_models: int) -> list[int]:
-        """Refuse bad parameters before anything is computed; return numbers of clusters to try."""
-        numbers = check_cluster_numbers(self.n_clusters, auto=AUTO)
-        check_choice("criterion", self.criterion, CRITERIA)
-        check_choice("selection", self.selection, SELECTIONS)
-        check_choice("resampling", self.resampling, RESAMPLING)
-        check_choice("regularization", self.regularization, REGULARIZATIONS)
-        check_integer("overlap", self.overlap, at_least=1)
-        _check_sets(self.focal_sets, self.omega, numbers)
-        level = check_fraction("level", self.level)
-        B = check_integer("n_replicates", self.n_replicates, at_least=1)
-        needed = math.ceil(2.0 / (1.0 - level) * (1.0 - 1e-12))
-        if needed > B:
-            enough = f"be at least 2 / (1 - level) = {needed} for level {level:g}"
-            raise InputError("n_replicates", enough, B)
-        if self.regularization == "pooled" and not len(numbers) == n_models == 1:
-            raise InputError(
-                "regularization",
-                "be 'fallback' or 'none' where the model or the number of clusters is chosen",
-                "pooled",
-                Message("Give one ", Name("model"), " and one ", Name("n_clusters"), "."),
-            )
-        return numbers
-
-    def _select(
-        self,
-        table: Table,
-        weights: Array,
-        numbers: list[int],
-        models: Mapping[str, Model],
-        progress: Progress | None,
-    ) -> Selection:
-        """All fits that the mixture is chosen from."""
-        options = SearchOptions.check(self.tol, MAX_ITERATIONS, N_STARTS, 0, self.n_jobs)
-        if len(numbers) == len(models) == 1:
-            fit = fit_one(table, weights, numbers[0], models, options, self.regularization)
-            cell = numbers[0], fit.model
-            return Selection({cell: fit}, {}, self.criterion, (cell[0],), (cell[1],))
-        if isinstance(self.n_clusters, str):  # "auto" asks for no more than the data can carry
-            distinct = len(np.unique(sortable(table.values[weights > 0.0]), axis=0))
-            numbers = [c for c in numbers if c < distinct] or numbers[:1]
-        return select(table, weights, numbers, models, options, self.criterion, progress)
-
-    def _contenders(self) -> list[Any]:
-        """The fits that replicates choose among, the best one first."""
-        best = self.mixture_
-        if self.selection == "once":
-            return [best]
-        fits = self.selection_.fits.values()
-        return [best, *(f for f in fits if f.n_clusters == best.n_clusters and f is not best)]
-
-    def _focal_sets(
-        self, posteriors: Array, kind: Any, omega: bool | None, overlap: int | None
-    ) -> BoolArray:
-        return focal_sets(
-            self.mixture_.n_clusters,
-            self.focal_sets if kind is None else kind,
-            omega=self.omega if omega is None else omega,
-            overlap=self.overlap if overlap is None else overlap,
-            similarity=cluster_similarity(posteriors),
+    def _options(self, n_models: int) -> CalibrationOptions:
+        """The checked parameters."""
+        return CalibrationOptions.check(
+            n_models=n_models,
+            n_clusters=self.n_clusters,
+            criterion=self.criterion,
+            selection=self.selection,
+            n_replicates=self.n_replicates,
+            resampling=self.resampling,
+            level=self.level,
+            focal_sets=self.focal_sets,
+            omega=self.omega,
+            overlap=self.overlap,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_starts=self.n_starts,
+            regularization=self.regularization,
+            random_state=self.random_state,
         )
-
-
-def _check_sets(kind: Any, omega: Any, numbers: Sequence[int]) -> None:
-    """Refuse what `focal_sets` will refuse, as far as it is known before the fit."""
-    if not isinstance(omega, bool | np.bool_):
-        raise InputError("omega", "be True or False", omega)
-    c = max(numbers)
-    if isinstance(kind, str):
-        check_choice("focal_sets", kind, KINDS)
-    elif len(numbers) == 1:
-        kind = check_focal_sets(kind, n_clusters=c)
-    else:
-        return
-    focal_sets(c, kind, similarity=np.eye(c))

@@ -19,6 +19,7 @@ from credpart._threads import one_blas_thread
 from credpart.errors import InputError
 from credpart.focal import intersection_matrix, set_names
 from credpart.partition import EvidentialPartition
+from credpart.partition.describe import count_sets, counts_by_kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,8 +64,8 @@ def shares(partition: EvidentialPartition) -> Shares:
     >>> shares(EvidentialPartition.from_rough([[1, 0], [0, 1], [1, 1], [0, 0]]))
     Shares(certain=0.5, ambiguous=0.25, outlying=0.25)
     """
-    sizes = partition.focal_sets.sum(axis=1)[partition.set_labels]
-    return Shares(*(float(np.mean(group)) for group in (sizes == 1, sizes > 1, sizes == 0)))
+    kinds = counts_by_kind(partition).values()
+    return Shares(*(sum(counts.values()) / partition.n_objects for counts in kinds))
 
 
 def nonspecificity(partition: EvidentialPartition) -> float:
@@ -131,9 +132,9 @@ def confusion(partition: EvidentialPartition, classes: ArrayLike) -> "pd.DataFra
     Returns
     -------
     DataFrame
-        A row a class, a column a set that holds an object.  Clusters are named for the classes
-        that they match best, one to one, by the most plausible clusters; by their own names if
-        the partition has some.
+        One row for each class, one column for each set that holds an object.  Clusters are named
+        for the classes that they match best, one to one, by the most plausible clusters; by their
+        own names if the partition has some.
 
     Examples
     --------
@@ -151,8 +152,8 @@ def confusion(partition: EvidentialPartition, classes: ArrayLike) -> "pd.DataFra
     names, members = np.unique(labels, return_inverse=True)
     order, cluster_names = _named_clusters(partition, names, members)
     focal = partition.focal_sets[:, order]
-    counts = np.zeros((len(names), len(focal)), dtype=int)
-    np.add.at(counts, (members, partition.set_labels), 1)
+    sets = partition.set_labels
+    counts = np.array([count_sets(sets[members == k], len(focal)) for k in range(len(names))])
     columns = [k for k in _by_size(focal) if counts[:, k].any()]
     return pd.DataFrame(
         counts[:, columns],

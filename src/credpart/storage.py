@@ -1,16 +1,15 @@
-"""Fitted models as files, without pickle: arrays, and one JSON text that says what they are.
+"""Clusterings as files, without pickle: arrays, and one JSON text that says what they are.
 
-A file can only bring back classes and constants of the closed lists below: reading one runs no
-code of its own, whoever wrote it.
+A file can only bring back the classes of the closed lists below, and families of one's own that
+the reader names: reading one runs no code of its own, whoever wrote it.
 """
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,48 +17,71 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credpart import __version__
+from credpart._bootstrap.replicates import FamilyReplicates, Replicates
+from credpart._checks import Table
+from credpart._columns import Columns
 from credpart._messages import Message, Name
+from credpart.calibration_options import CalibrationOptions
 from credpart.clustering import CalibratedClustering
 from credpart.errors import InputError, InputTypeError
+from credpart.intervals import PairwiseIntervals
+from credpart.mixture.families.base import MixtureFamily
+from credpart.mixture.families.gaussian import Gaussian
+from credpart.mixture.families.latent_class import LatentClass
+from credpart.mixture.families.location_scale import LocationScale
+from credpart.mixture.families.mixed import Mixed
+from credpart.mixture.families.standardisation import Standardisation
+from credpart.mixture.fit import MixtureFit
+from credpart.mixture.optimisation.convergence import Status
+from credpart.mixture.search.selection import Selection
+from credpart.partition import EvidentialPartition
 from credpart.partition.storage import (
     UNREADABLE,
     decode_index,
+    dump_npz,
     encode_index,
     read_npz,
     write_npz,
 )
+from credpart.result import CalibratedResult
 
-LAYOUT = "credpart.CalibratedClustering.2"
+LAYOUT = "credpart.CalibratedClustering.3"
 
-CLASSES: Mapping[str, str] = {  # dataclasses, named tuples and enumerations, and their homes
-    "Gaussian": "credpart.mixture.families.gaussian",
-    "GaussianParams": "credpart.mixture.families.gaussian",
-    "Frame": "credpart.mixture.families.standardisation",
-    "LocationScale": "credpart.mixture.families.location_scale",
-    "LocationScaleParams": "credpart.mixture.families.location_scale",
-    "LatentClass": "credpart.mixture.families.latent_class",
-    "LatentClassParams": "credpart.mixture.families.latent_class",
-    "Mixed": "credpart.mixture.families.mixed",
-    "MixedParams": "credpart.mixture.families.mixed",
-    "Columns": "credpart._columns",
-    "Table": "credpart._checks",
-    "Status": "credpart.mixture.optimisation.em",
-    "MixtureFit": "credpart.mixture.fit",
-    "Selection": "credpart.mixture.search.selection",
-    "Replicates": "credpart._bootstrap.replicates",
-    "Part": "credpart._bootstrap.refits",
-    "PairwiseIntervals": "credpart.intervals",
-    "EvidentialPartition": "credpart.partition",
+Family = type[MixtureFamily[Any]]  # whatever its parameters are
+
+VALUES: Mapping[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        CalibratedResult,
+        CalibrationOptions,
+        Columns,
+        EvidentialPartition,
+        FamilyReplicates,
+        MixtureFit,
+        PairwiseIntervals,
+        Replicates,
+        Selection,
+        Standardisation,
+        Status,
+        Table,
+    )
 }
-CONSTANTS: Mapping[str, str] = {
-    "T": "credpart.mixture.families.student",
-    "SKEW_NORMAL": "credpart.mixture.families.skew",
-    "SKEW_T": "credpart.mixture.families.skew",
+BUILT_IN: Mapping[str, Family] = {
+    kind.__name__: kind for kind in (Gaussian, LatentClass, LocationScale, Mixed)
 }
+
+
+class Content(NamedTuple):
+    """What a file holds besides its arrays, as JSON has it."""
+
+    objects: list[Any]  # each refers only to those before it
+    parameters: Any  # of the estimator
+    feature_names: Any  # that scikit-learn compares with those of new data
+    result: Any
 
 
 def save_model(
-    model: CalibratedClustering,
+    model: CalibratedClustering | CalibratedResult,
     path: str | os.PathLike[str],
     *,
     notes: Mapping[str, Any] | None = None,
@@ -68,8 +90,9 @@ def save_model(
 
     Parameters
     ----------
-    model : CalibratedClustering
-        A fitted model, of any family.
+    model : CalibratedClustering or CalibratedResult
+        A fitted model, or its result, of any family; one of your own has to say in
+        ``params_type`` which NamedTuple its parameters are.
     path : path
         The file.
     notes : mapping, optional
@@ -77,7 +100,8 @@ def save_model(
 
     Notes
     -----
-    A ``random_state`` that is not an integer is not kept: the loaded model has None.
+    A ``random_state`` that is not an integer is not kept: the loaded estimator has None, and its
+    ``result_.options.seed`` says which seed gives the same result.
 
     Examples
     --------
@@ -92,27 +116,34 @@ def save_model(
     >>> again.predict_masses(butterfly).tobytes() == model.predict_masses(butterfly).tobytes()
     True
     """
-    if not isinstance(model, CalibratedClustering):
-        got = Message(type(model).__name__)
-        raise InputTypeError("model", "be a CalibratedClustering", got)
-    check_is_fitted(model, "partition_")
-    writer = _Writer()
-    attributes = vars(model) | {"random_state": _seed(model.random_state)}
-    content = writer.encode(attributes)
-    about = {
-        "layout": LAYOUT,
-        "version": __version__,
-        "notes": dict(notes or {}),
-        "objects": writer.objects,
-        "model": content,
-    }
-    write_npz(Path(path), about, **{str(i): array for i, array in enumerate(writer.arrays)})
+    about, arrays = _encoded(model, notes)
+    write_npz(Path(path), about, **arrays)
 
 
-def load_model(path: str | os.PathLike[str]) -> CalibratedClustering:
+def dump_model(
+    model: CalibratedClustering | CalibratedResult,
+    stream: BinaryIO,
+    *,
+    notes: Mapping[str, Any] | None = None,
+) -> None:
+    """Write what `save_model` writes to a stream."""
+    about, arrays = _encoded(model, notes)
+    dump_npz(stream, about, **arrays)
+
+
+def load_model(
+    path: str | os.PathLike[str], *, families: Sequence[Family] = ()
+) -> CalibratedClustering:
     """Return the model that `save_model` wrote.
 
     Its masses, intervals and predictions are those of the model that was saved, to the byte.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    families : sequence of classes, optional
+        The families of your own that the model has.
 
     Examples
     --------
@@ -125,34 +156,95 @@ def load_model(path: str | os.PathLike[str]) -> CalibratedClustering:
     ...     load_model(directory + "/model.npz").mixture_.model
     'EII'
     """
-    return load_with_notes(path)[0]
+    return load_with_notes(path, families=families)[0]
 
 
-def load_with_notes(path: str | os.PathLike[str]) -> tuple[CalibratedClustering, dict[str, Any]]:
+def load_with_notes(
+    path: str | os.PathLike[str], *, families: Sequence[Family] = ()
+) -> tuple[CalibratedClustering, dict[str, Any]]:
     """Return the model that `save_model` wrote, and the notes beside it."""
+    own = {family.__name__: _check_family("families", family) for family in families}
     try:
         about, arrays = read_npz(Path(path), LAYOUT)
-        attributes = _Reader(arrays, about["objects"]).decode(about["model"])
-        model = CalibratedClustering()
-        foreign = [name for name in attributes if hasattr(CalibratedClustering, name)]
-        if foreign or not vars(model).keys() <= attributes.keys():
-            raise ValueError(f"its attributes are {list(attributes)}")
-        for name, value in attributes.items():
-            setattr(model, name, value)
-        return model, dict(about["notes"])
+        missing = [name for name in about["own_families"] if name not in own]
+        if not missing:
+            content = Content(**about["content"])
+            model = _estimator(_Reader(arrays, content.objects, own), content)
+            return model, dict(about["notes"])
     except UNREADABLE as error:
         requirement = Message("be a file written by ", Name("save_model"))
         got = Message(f"{os.fspath(path)!r} ({error})")
         raise InputError("path", requirement, got) from error
+    raise InputError(
+        "families",
+        f"hold the classes of all families of one's own that the model has, {', '.join(missing)}",
+        list(families),
+        f"Call `load_model(path, families=[{', '.join(about['own_families'])}])`.",
+    )
 
 
-def _seed(random_state: Any) -> int | None:
-    return int(random_state) if isinstance(random_state, int | np.integer) else None
+def _encoded(
+    model: CalibratedClustering | CalibratedResult, notes: Mapping[str, Any] | None
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The JSON text and the arrays of a file."""
+    if isinstance(model, CalibratedResult):
+        model = _fitted(CalibratedClustering(**model.parameters()), model, model.data.names)
+    if not isinstance(model, CalibratedClustering):
+        got = Message(type(model).__name__)
+        raise InputTypeError("model", "be a CalibratedClustering", got)
+    check_is_fitted(model)
+    seed = model.random_state
+    kept = {"random_state": int(seed) if isinstance(seed, int | np.integer) else None}
+    writer = _Writer()
+    content = Content(
+        parameters=writer.encode(model.get_params(deep=False) | kept),
+        feature_names=writer.encode(getattr(model, "feature_names_in_", None)),
+        result=writer.encode(model.result_),
+        objects=writer.objects,
+    )
+    about = {
+        "layout": LAYOUT,
+        "version": __version__,
+        "notes": dict(notes or {}),
+        "own_families": sorted(writer.own),
+        "content": content._asdict(),
+    }
+    return about, {str(i): array for i, array in enumerate(writer.arrays)}
 
 
-def _home(name: str, homes: Mapping[str, str]) -> Any:
-    """A class or a constant of a closed list."""
-    return getattr(import_module(homes[name]), name)
+def _estimator(reader: "_Reader", content: Content) -> CalibratedClustering:
+    parameters, result = reader.decode(content.parameters), reader.decode(content.result)
+    model = CalibratedClustering()
+    if parameters.keys() != model.get_params(deep=False).keys():
+        raise ValueError(f"its parameters are {list(parameters)}")
+    if not isinstance(result, CalibratedResult):
+        raise ValueError(f"its result is a {type(result).__name__}")
+    return _fitted(model.set_params(**parameters), result, reader.decode(content.feature_names))
+
+
+def _fitted(
+    model: CalibratedClustering, result: CalibratedResult, names: Iterable[str] | None
+) -> CalibratedClustering:
+    """The estimator as it is after a fit."""
+    model.n_features_in_ = result.data.values.shape[1]
+    if names is not None:
+        model.feature_names_in_ = np.array([*names], dtype=object)
+    model.result_ = result
+    return model
+
+
+def _check_family(name: str, family: Any) -> Family:
+    """Refuse a class that is no family, or does not say what its parameters are."""
+    if not isinstance(family, type) or not issubclass(family, MixtureFamily):
+        raise InputError(name, "hold classes that inherit MixtureFamily", family)
+    if family.params_type is None:
+        raise InputError(
+            name,
+            "have families that say what their parameters are, so that a file can keep them",
+            family,
+            "Set its `params_type` to the NamedTuple that `m_step` returns.",
+        )
+    return family
 
 
 class _Writer:
@@ -160,10 +252,10 @@ class _Writer:
 
     def __init__(self) -> None:
         self.arrays: list[NDArray[Any]] = []
-        self.objects: list[Any] = []  # each refers only to those before it
-        self._places: dict[int, dict[str, int]] = {}
+        self.objects: list[Any] = []
+        self.own: dict[str, Family] = {}  # families that are not built in
+        self._places: dict[int, dict[str, Any]] = {}
         self._alive: list[Any] = []  # while ids are compared, no object may go
-        self._constants = {id(_home(name, CONSTANTS)): name for name in CONSTANTS}
 
     def encode(self, value: Any) -> Any:
         """The value in terms that JSON has."""
@@ -171,46 +263,67 @@ class _Writer:
             return value
         if isinstance(value, np.generic):
             return value.item()
-        if id(value) in self._constants:
-            return {"constant": self._constants[id(value)]}
         if id(value) not in self._places:
             self._alive.append(value)
             self._places[id(value)] = self._place(value)
         return self._places[id(value)]
 
-    def _place(self, value: Any) -> Any:
-        if type(value).__name__ in CLASSES:
-            fields = {name: self.encode(part) for name, part in _fields(value).items()}
-            self.objects.append({"class": type(value).__name__, "fields": fields})
-            return {"object": len(self.objects) - 1}
+    def _place(self, value: Any) -> dict[str, Any]:
+        if isinstance(value, MixtureFamily):
+            return self._object(self.family(type(value)), value.state())
+        if isinstance(value, type) and issubclass(value, MixtureFamily):
+            return {"type": self.family(value)}
+        if VALUES.get(type(value).__name__) is type(value):
+            return self._object({"value": type(value).__name__}, _fields(value))
+        for family in (*BUILT_IN.values(), *self.own.values()):
+            if type(value) is family.params_type:
+                return self._object({"parameters": self.family(family)}, _fields(value))
         for kind, encode in ENCODERS.items():
             if isinstance(value, kind):
                 return encode(self, value)
-        raise InputTypeError("model", "hold arrays and values", value)
+        raise InputTypeError(
+            "model",
+            "hold arrays, numbers and text to be saved",
+            value,
+            "A family of your own can say in `state` what it has to remember.",
+        )
 
-    def array(self, value: NDArray[Any]) -> Any:
+    def family(self, family: Family) -> dict[str, Any]:
+        """A family by its name."""
+        if BUILT_IN.get(family.__name__) is family:
+            return {"family": family.__name__}
+        self.own[family.__name__] = _check_family("model", family)
+        return {"own_family": family.__name__}
+
+    def array(self, value: NDArray[Any]) -> dict[str, Any]:
         """Arrays of objects, such as names of columns, would need pickle."""
         if value.dtype == object:
             return {"names": [str(name) for name in value]}
         self.arrays.append(value)
         return {"array": len(self.arrays) - 1}
 
+    def _object(self, kind: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+        made_of = {name: self.encode(part) for name, part in fields.items()}
+        self.objects.append({"kind": kind, "fields": made_of})
+        return {"object": len(self.objects) - 1}
+
 
 def _fields(value: Any) -> dict[str, Any]:
-    """What a class of the closed list is made from."""
+    """What a value of the closed list is made from."""
     if isinstance(value, Enum):
         return {"value": value.value}
-    names = getattr(value, "_fields", None) or [
-        field.name for field in dataclasses.fields(value) if field.init
-    ]
-    return {name: getattr(value, name) for name in names}
+    if isinstance(value, tuple):
+        return dict(zip(type(value)._fields, value, strict=True))  # type: ignore[attr-defined]
+    return {
+        field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init
+    }
 
 
-def _several(name: str) -> Callable[[_Writer, Iterable[Any]], Any]:
+def _several(name: str) -> Callable[[_Writer, Iterable[Any]], dict[str, Any]]:
     return lambda writer, value: {name: [writer.encode(part) for part in value]}
 
 
-ENCODERS: Mapping[Any, Callable[[_Writer, Any], Any]] = {
+ENCODERS: Mapping[Any, Callable[[_Writer, Any], dict[str, Any]]] = {
     np.ndarray: _Writer.array,
     pd.Index: lambda writer, value: {"index": encode_index(value)},
     Mapping: lambda writer, value: _several("items")(writer, value.items()),
@@ -222,12 +335,14 @@ ENCODERS: Mapping[Any, Callable[[_Writer, Any], Any]] = {
 class _Reader:
     """Values from what `_Writer` made of them."""
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], objects: list[Any]) -> None:
-        self._arrays = arrays
+    def __init__(
+        self, arrays: Mapping[str, NDArray[Any]], objects: list[Any], own: Mapping[str, Family]
+    ) -> None:
+        self._arrays, self._own = arrays, own
         self._objects: list[Any] = []
         for one in objects:
             fields = {name: self.decode(part) for name, part in one["fields"].items()}
-            self._objects.append(_home(one["class"], CLASSES)(**fields))
+            self._objects.append(self._maker(one["kind"])(fields))
 
     def decode(self, value: Any) -> Any:
         """The value that JSON has described."""
@@ -248,11 +363,26 @@ class _Reader:
         """An object by its place."""
         return self._objects[place]
 
+    def family(self, name: dict[str, str]) -> Family:
+        """A family by its name."""
+        ((kind, known),) = name.items()
+        return {"family": BUILT_IN, "own_family": self._own}[kind][known]
+
+    def _maker(self, kind: dict[str, Any]) -> Callable[[dict[str, Any]], Any]:
+        """What makes an object of its fields."""
+        ((what, name),) = kind.items()
+        if what == "value":
+            return lambda fields: VALUES[name](**fields)
+        if what == "parameters":
+            params_type: Any = self.family(name).params_type
+            return lambda fields: params_type(**fields)
+        return self.family(kind).from_state
+
 
 DECODERS: Mapping[str, Callable[[_Reader, Any], Any]] = {
     "array": _Reader.array,
     "object": _Reader.object,
-    "constant": lambda reader, name: _home(name, CONSTANTS),
+    "type": _Reader.family,
     "names": lambda reader, names: np.array(names, dtype=object),
     "index": lambda reader, index: decode_index(index),
     "items": lambda reader, items: dict(reader.several(items)),

@@ -21,6 +21,7 @@ from credpart._arrays import Array
 from credpart._checks import check_choice, check_positive, in_cell
 from credpart._messages import ColumnName, Message, Name, Part, RowNumber
 from credpart.datasets import DATASETS, load
+from credpart.datasets.loaders import CLASSES
 from credpart.errors import (
     FileAccessError,
     FileContentError,
@@ -65,6 +66,16 @@ class Objects:
     X: pd.DataFrame
     ids: pd.Index | None
     classes: NDArray[np.str_] | None
+
+    def named(self) -> pd.DataFrame:
+        """The attributes by the names of the objects; those without are called 1, 2, 3 and so on.
+
+        >>> from credpart.tables import read_objects
+        >>> read_objects("butterfly").named().index[0]
+        1
+        """
+        ids = pd.RangeIndex(1, len(self.X) + 1) if self.ids is None else self.ids
+        return self.X.set_axis(ids.rename("id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +218,8 @@ def _load(source: str | os.PathLike[str]) -> Loaded:
     path = Path(source)
     name, kind = os.fspath(source), path.suffix.lower()
     if name in DATASETS and not path.exists():
-        data = load(name)
-        if data.y is None:
-            return Loaded(data.X)
-        return Loaded(data.X.assign(**{"class": data.y}), label_column="class")
+        frame = load(name).frame
+        return Loaded(frame, label_column=CLASSES if CLASSES in frame else None)
     if kind not in READERS:
         kinds, names = ", ".join(READERS), ", ".join(map(repr, DATASETS))
         raise InputError("source", f"be a file that ends in {kinds}, or one of {names}", name)

@@ -9,7 +9,7 @@ import pytest
 from credpart import ECM, CalibratedClustering, EvidentialPartition, diagnose, fit_mixture
 from credpart.datasets import load_iris, make_mixture1
 from credpart.diagnostics import Diagnosis, Finding, findings, henze_zirkler
-from credpart.diagnostics.diagnosis import _evidence, _verdict
+from credpart.diagnostics.diagnosis import _verdict, gather_evidence
 from credpart.diagnostics.normality import holm, normality_by_cluster
 from credpart.mixture.optimisation.em import Status
 
@@ -36,7 +36,7 @@ def skewed():
 
 @pytest.fixture(scope="module")
 def evidence(good):
-    return _evidence(good)
+    return gather_evidence(good.result_)
 
 
 # --- the value
@@ -309,10 +309,12 @@ def test_precision(evidence, level, expected):
 
 
 def test_number_of_clusters():
-    found = findings.number_of_clusters(_evidence(fitted(load_iris().X, range(1, 4), "VEV")))
+    found = findings.number_of_clusters(
+        gather_evidence(fitted(load_iris().X, range(1, 4), "VEV").result_)
+    )
     assert found.text == "2 leads 3 by 0.8 of BIC, which is not strong evidence"
     assert found.severity == "caution"
-    clear = findings.number_of_clusters(_evidence(fitted(GOOD, range(2, 4))))
+    clear = findings.number_of_clusters(gather_evidence(fitted(GOOD, range(2, 4)).result_))
     assert clear.severity == "ok"
     assert clear.text.startswith("3 leads 2 by")
 

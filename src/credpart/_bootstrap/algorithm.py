@@ -114,7 +114,7 @@ def bootstrap(
     fits = _check_fits(fit)
     table = fits[0].columns.read(X)
     weights = check_weights("sample_weight", sample_weight, len(table.values))
-    _check_total(weights, fits[0].n_clusters)
+    check_total(weights, fits[0].n_clusters)
     plan = Plan(
         distinct(table.values, weights),
         fits,
@@ -169,7 +169,7 @@ def _check_fits(fit: MixtureFit | Sequence[MixtureFit]) -> tuple[MixtureFit, ...
     return fits
 
 
-def _check_total(weights: Array, c: int) -> None:
+def check_total(weights: Array, c: int) -> None:
     if weights.sum() <= c:
         raise InputError(
             "sample_weight",

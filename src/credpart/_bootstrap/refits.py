@@ -98,7 +98,7 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
     lead = np.concatenate([one.first_values for one in found], axis=1)[:, places]
     with np.errstate(invalid="ignore"):  # no model could be fitted: -inf - -inf
         lead -= lead.max(axis=1, keepdims=True)
-    models = tuple({fit.structure: fit.model for fit in search.fits} for search in searches)
+    models = tuple({fit.structure_code: fit.model for fit in search.fits} for search in searches)
     return Refits(tuple(winners), models, loglik, lead)
 
 
@@ -118,7 +118,7 @@ class FamilyRefit:
         self.rule = REGULARIZATIONS[plan.regularization]
         self.family = self._regularised() if self.rule.is_asked else fits[0].family
         self.problem = Problem(self.family, data)
-        self.n_parameters = {fit.structure: fit.n_parameters for fit in fits}
+        self.n_parameters = {fit.structure_code: fit.n_parameters for fit in fits}
         # Densities are compared in the units of the first fit's family.
         self.unit = self.problem.n_objects * (
             fits[0].family.log_unit - plan.fits[0].family.log_unit
@@ -190,7 +190,7 @@ class FamilyRefit:
         """Mixtures with the parameters of some of the fits, for these replicates."""
         fields = zip(*(fit.internal for fit in self.fits), strict=True)
         params = made_like(self.fits[0].internal, [np.concatenate(field) for field in fields])
-        codes = np.array([fit.structure for fit in self.fits])[which]
+        codes = np.array([fit.structure_code for fit in self.fits])[which]
         zeros, b = np.zeros(len(which), dtype=np.intp), len(which)
         return Mixtures(
             take_params(params, which),

@@ -97,7 +97,10 @@ class Replicates:
         The result is a view of an array that has the replicates side by side, which
         `pairwise_intervals` reads as it is.
         """
-        values = self.columns.read(X).values
+        return self.posteriors_of(self.columns.read(X).values, n_jobs=n_jobs)
+
+    def posteriors_of(self, values: Array, *, n_jobs: int | None = None) -> Array:
+        """`posteriors` of checked values (n, d), in which categories are codes."""
         out = np.zeros((len(values), int(self.n_clusters.max()), len(self)))
         with one_blas_thread():
             for part in self.parts:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from credpart._files import check_file, new_file
 from credpart._progress import shown
-from credpart.cli.fitting import check_jobs, heard, read, takes_categories, write_page
+from credpart.cli.fitting import check_jobs, heard, read, report, takes_categories
 from credpart.cli.screen import cells, selection_table
 from credpart.cli.stored import stored_model
 from credpart.partition import EvidentialPartition
@@ -65,18 +65,18 @@ def write_predictions(
     checked(out, force=force)
     check_jobs(jobs)
     stored = stored_model(path)
-    model = stored.model.set_params(n_jobs=jobs, verbose=int(not quiet))
+    result = stored.result
     told = stored.notes.get("table", {})
     table = {
-        "columns": [str(name) for name in getattr(model, "feature_names_in_", [])] or None,
+        "columns": result.data.names,
         "id_column": id_column,
         "label_column": None,
         "transform": _transform(told.get("transform", {})),
     }
-    X = read(source, table, categories=takes_categories(model.model)).X
+    X = read(source, table, categories=result.data.levels is not None).named()
     with heard(None, quiet=quiet):
-        masses = model.predict_masses(X)
-    partition = EvidentialPartition(masses, model.partition_.focal_sets, index=X.index)
+        masses = result.predict_masses(X, n_jobs=jobs, verbose=int(not quiet))
+    partition = EvidentialPartition(masses, result.partition.focal_sets, index=X.index)
     frame = partition.to_frame().rename_axis("id")
     if out is None:
         frame.to_csv(sys.stdout)
@@ -116,7 +116,8 @@ def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
     target = out or (path if path.is_dir() else path.parent) / "report.html"
     check_file(target, overwrite=force or out is None, argument="out")
     stored = stored_model(path)
-    write_page(target, stored.model, stored.notes)
+    with new_file(target, argument="out") as partial:
+        partial.write_text(report(stored.result, stored.notes), encoding="utf-8")
 
 
 def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:
@@ -125,8 +126,7 @@ def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:
 
     if name is not None:
         checked(out, force=force)
-        data = load(name)
-        frame = data.X if data.y is None else data.X.assign(**{"class": data.y})
+        frame = load(name).frame
         frame = frame.set_axis(range(1, len(frame) + 1)).rename_axis("id")
         if out is None:
             frame.to_csv(sys.stdout)

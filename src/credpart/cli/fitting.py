@@ -21,14 +21,14 @@ from credpart._random import random_generator
 from credpart.cli.folder import FILES
 from credpart.cli.vocabulary import in_shell
 from credpart.clustering import CalibratedClustering
-from credpart.diagnostics import diagnose
+from credpart.diagnostics import Diagnosis, diagnose
 from credpart.errors import InputError
-from credpart.focal import set_names
 from credpart.metrics import adjusted_rand, confusion, shares
 from credpart.mixture.models import MODELS
 from credpart.partition import EvidentialPartition
-from credpart.report import write_report
-from credpart.storage import save_model
+from credpart.report import to_html
+from credpart.result import CalibratedResult
+from credpart.storage import dump_model
 from credpart.tables import Objects, Transform, read_objects
 
 
@@ -44,19 +44,21 @@ class Request:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What was found: a model of the fitted rows, and the masses of all."""
+    """What was found: the result of the fitted rows, whether to trust it, and the masses of all."""
 
-    model: CalibratedClustering
-    objects: Objects
-    rows: IntArray  # those that were fitted
+    result: CalibratedResult
+    diagnosis: Diagnosis
+    rows: IntArray | None  # those that were fitted; None: all
     partition: EvidentialPartition  # of all objects
+    classes: NDArray[np.str_] | None  # of all objects, if they are known
     remarks: list[str]
 
     @property
-    def classes(self) -> NDArray[np.str_] | None:
+    def fitted_classes(self) -> NDArray[np.str_] | None:
         """Known classes of the rows that were fitted."""
-        known = self.objects.classes
-        return None if known is None else known[self.rows]
+        if self.classes is None or self.rows is None:
+            return self.classes
+        return self.classes[self.rows]
 
 
 def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: bool) -> None:
@@ -70,7 +72,7 @@ def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: boo
     if not quiet:
         from credpart.cli.screen import show_fit
 
-        show_fit(summary, folder)
+        show_fit(summary, outcome.partition, folder)
 
 
 def takes_categories(models: str | list[str]) -> bool:
@@ -80,24 +82,24 @@ def takes_categories(models: str | list[str]) -> bool:
 
 
 def read(source: str, table: Mapping[str, Any], *, categories: bool = False) -> Objects:
-    """The objects; those without names are called 1, 2, 3 and so on."""
+    """The objects of a file or of a bundled data set."""
     transform = Transform(**table["transform"])
-    objects = read_objects(source, **{**table, "transform": transform}, categories=categories)
-    ids = pd.RangeIndex(1, len(objects.X) + 1) if objects.ids is None else objects.ids
-    return Objects(objects.X.set_axis(ids.rename("id")), ids, objects.classes)
+    return read_objects(source, **{**table, "transform": transform}, categories=categories)
 
 
 def fit(request: Request, *, quiet: bool) -> Outcome:
     """Fit the model to all rows, or to some and score the others."""
     check_jobs(request.estimator["n_jobs"])
-    objects = read(
-        request.source, request.table, categories=takes_categories(request.estimator["model"])
-    )
+    categories = takes_categories(request.estimator["model"])
+    objects = read(request.source, request.table, categories=categories)
+    X, rows = objects.named(), None
+    if request.fit_rows is not None:
+        rows = _sampled_rows(X, request, categories=categories)
     model = CalibratedClustering(**request.estimator)
-    rows = _fitted_rows(objects, request)
     with heard(rows, quiet=quiet) as remarks:
-        model.fit(objects.X.iloc[rows])
-    return Outcome(model, objects, rows, _partition(model, objects, rows), remarks)
+        result = model.fit(X if rows is None else X.iloc[rows]).result_
+    partition = result.partition if rows is None else _partition_of_all(model, X, rows)
+    return Outcome(result, diagnose(result), rows, partition, objects.classes, remarks)
 
 
 def check_jobs(value: Any) -> None:
@@ -106,29 +108,25 @@ def check_jobs(value: Any) -> None:
         raise InputError("n_jobs", "be an integer other than 0", value)
 
 
-def _fitted_rows(objects: Objects, request: Request) -> IntArray:
-    n = len(objects.X)
-    if request.fit_rows is None:
-        return np.arange(n)
+def _sampled_rows(X: pd.DataFrame, request: Request, *, categories: bool) -> IntArray:
+    """A random sample of the rows, in their order."""
     wanted = check_integer("fit_rows", request.fit_rows, at_least=2)
-    if not takes_categories(request.estimator["model"]):
-        check_data(objects.X)  # all rows must be fit to be scored
+    if not categories:
+        check_data(X)  # all rows must be fit to be scored
     rng = random_generator(request.estimator["random_state"])
-    chosen: IntArray = np.sort(rng.permutation(n)[:wanted])
-    return chosen
+    return np.sort(rng.permutation(len(X))[:wanted])
 
 
-def _partition(
-    model: CalibratedClustering, objects: Objects, rows: IntArray
+def _partition_of_all(
+    model: CalibratedClustering, X: pd.DataFrame, rows: IntArray
 ) -> EvidentialPartition:
     """Masses of all objects: the fitted ones keep theirs."""
-    others = np.setdiff1d(np.arange(len(objects.X)), rows)
-    if not len(others):
-        return model.partition_
-    masses = np.empty((len(objects.X), len(model.partition_.focal_sets)))
+    others = np.setdiff1d(np.arange(len(X)), rows)
+    masses = np.empty((len(X), len(model.partition_.focal_sets)))
     masses[rows] = model.partition_.masses
-    masses[others] = model.predict_masses(objects.X.iloc[others])
-    return EvidentialPartition(masses, model.partition_.focal_sets, index=objects.X.index)
+    if len(others):
+        masses[others] = model.predict_masses(X.iloc[others])
+    return EvidentialPartition(masses, model.partition_.focal_sets, index=X.index)
 
 
 @contextmanager
@@ -146,44 +144,36 @@ def heard(rows: IntArray | None, *, quiet: bool) -> Iterator[list[str]]:
 
 def describe(request: Request, outcome: Outcome) -> dict[str, Any]:
     """What stands in summary.json."""
-    model, partition = outcome.model, outcome.partition
-    mixture = model.mixture_
+    result, partition = outcome.result, outcome.partition
+    mixture, options = result.mixture, result.options
     summary: dict[str, Any] = {
         "n": partition.n_objects,
-        "n_fitted": len(outcome.rows),
-        "columns": list(outcome.objects.X),
+        "n_fitted": result.n_objects,
+        "columns": result.column_names,
         "n_clusters": mixture.n_clusters,
         "model": mixture.model,
         "loglik": mixture.loglik,
         "bic": mixture.bic,
-        "criterion": model.criterion,
-        "level": model.level,
-        "replicates": model.replicates_.counts(),
-        "replicate_models": model.replicates_.chosen(),
-        "objective": model.objective_,
+        "criterion": options.criterion,
+        "level": options.level,
+        "replicates": result.replicates.counts(),
+        "replicate_models": result.replicates.chosen(),
+        "objective": result.objective,
         "shares": shares(partition)._asdict(),
-        "sets": set_counts(partition),
-        "diagnosis": diagnose(model).to_dict(),
+        "sets": {name: count for name, count in partition.counts().items() if count},
+        "diagnosis": outcome.diagnosis.to_dict(),
         "remarks": outcome.remarks,
-        "timings": model.timings_,
-        "seed": request.estimator["random_state"],
+        "timings": dict(result.timings),
+        "seed": options.seed,
         "source": request.source,
         "command": command(),
         "version": __version__,
     }
-    known = outcome.objects.classes
-    if known is not None:
-        table = confusion(partition, known)
+    if outcome.classes is not None:
+        table = confusion(partition, outcome.classes)
         summary["confusion"] = {str(name): row.to_dict() for name, row in table.iterrows()}
-        summary["adjusted_rand"] = adjusted_rand(partition, known)
+        summary["adjusted_rand"] = adjusted_rand(partition, outcome.classes)
     return summary
-
-
-def set_counts(partition: EvidentialPartition) -> dict[str, int]:
-    """How many objects have their highest mass on each set; sets of none are left out."""
-    names = set_names(partition.focal_sets, partition.cluster_names)
-    counts = np.bincount(partition.set_labels, minlength=len(names))
-    return {name: int(count) for name, count in zip(names, counts, strict=True) if count}
 
 
 def command() -> str:
@@ -195,16 +185,15 @@ def command() -> str:
 
 def write(folder: Path, request: Request, outcome: Outcome, summary: Mapping[str, Any]) -> None:
     """Write all files."""
-    model = outcome.model
-    classes = None if outcome.classes is None else outcome.classes.tolist()
+    result, intervals = outcome.result, outcome.result.intervals
+    classes = outcome.fitted_classes
     notes = {
         "source": request.source,
         "table": dict(request.table),
-        "classes": classes,
+        "classes": None if classes is None else classes.tolist(),
         "command": summary["command"],
     }
     outcome.partition.to_frame().rename_axis("id").to_csv(folder / "masses.csv")
-    intervals = model.intervals_
     np.savez_compressed(
         folder / "intervals.npz",
         allow_pickle=False,
@@ -212,22 +201,24 @@ def write(folder: Path, request: Request, outcome: Outcome, summary: Mapping[str
         upper=intervals.upper,
         level=np.array(intervals.level),
     )
-    save_model(model, folder / "model.npz", notes=notes)
+    with (folder / "model.npz").open("wb") as stream:
+        dump_model(result, stream, notes=notes)
     # names of files need not be text: as escapes they can always be written
     text = json.dumps(summary, indent=2, default=str)
     (folder / "summary.json").write_text(text + "\n", encoding="utf-8")
-    write_page(folder / "report.html", model, notes)
+    page = report(result, notes, outcome.diagnosis)
+    (folder / "report.html").write_text(page, encoding="utf-8")
 
 
-def write_page(path: Path, model: CalibratedClustering, notes: Mapping[str, Any]) -> None:
-    """Write the report."""
-    write_report(
-        model,
-        path,
+def report(
+    result: CalibratedResult, notes: Mapping[str, Any], diagnosis: Diagnosis | None = None
+) -> str:
+    """The page on a result."""
+    return to_html(
+        result,
         title=Path(notes["source"]).name,
-        ids=list(model.partition_.index),
         classes=notes["classes"],
         source=notes["source"],
         command=notes["command"],
-        overwrite=True,
+        diagnosis=diagnosis,
     )

@@ -14,21 +14,21 @@ from credpart._files import check_file, new_file
 from credpart.cli.stored import Stored, stored_model
 from credpart.errors import InputError
 
-KINDS: Mapping[str, Callable[[Stored, Any], Any]] = {  # (model and notes, features or None)
+KINDS: Mapping[str, Callable[[Stored, Any], Any]] = {  # (result and notes, features or None)
     "partition": lambda s, features: plot.partition(
-        s.model.partition_, s.X, features=features, classes=s.classes
+        s.result.partition, s.X, features=features, classes=s.classes
     ),
-    "memberships": lambda s, features: plot.memberships(s.model.partition_),
-    "selection": lambda s, features: plot.selection(s.model.selection_),
-    "approximation": lambda s, features: plot.approximation(s.model.partition_, s.model.intervals_),
+    "memberships": lambda s, features: plot.memberships(s.result.partition),
+    "selection": lambda s, features: plot.selection(s.result.selection),
+    "approximation": lambda s, features: plot.approximation(s.result.partition, s.result.intervals),
     "classification": lambda s, features: plot.classification(
-        s.model.mixture_, s.X, features=features, classes=s.classes
+        s.result.mixture, s.X, features=features, classes=s.classes
     ),
-    "uncertainty": lambda s, features: plot.uncertainty(s.model.mixture_, s.X, features=features),
-    "density": lambda s, features: plot.density(s.model.mixture_, s.X, features=features),
-    "relational": lambda s, features: plot.relational(s.model.partition_),
+    "uncertainty": lambda s, features: plot.uncertainty(s.result.mixture, s.X, features=features),
+    "density": lambda s, features: plot.density(s.result.mixture, s.X, features=features),
+    "relational": lambda s, features: plot.relational(s.result.partition),
     "matrix": lambda s, features: plot.scatter_matrix(
-        plot.partition, s.model.partition_, s.X, features=features
+        plot.partition, s.result.partition, s.X, features=features
     ),
 }
 FORMATS = (".png", ".svg", ".pdf")

@@ -12,12 +12,14 @@ from rich.table import Table
 from credpart.cli.folder import FILES
 from credpart.cli.vocabulary import in_shell
 from credpart.mixture import Selection
+from credpart.partition import EvidentialPartition
+from credpart.partition.describe import counts_by_kind
 
 GRADES = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
 MOST_SETS = 8  # sets that are named; a screen has no room for more
 
 
-def show_fit(summary: Mapping[str, Any], folder: Path) -> None:
+def show_fit(summary: Mapping[str, Any], partition: EvidentialPartition, folder: Path) -> None:
     """One screen: how sure the clusters are, whether to trust it, and where the files are."""
     console = Console(highlight=False)
     n, c, B = summary["n"], summary["n_clusters"], sum(summary["replicates"].values())
@@ -28,7 +30,7 @@ def show_fit(summary: Mapping[str, Any], folder: Path) -> None:
     )
     if summary["n_fitted"] < n:
         console.print(f"{summary['n_fitted']} rows were fitted, the others scored against them.")
-    console.print(_sets(summary))
+    console.print(_sets(partition))
     if "adjusted_rand" in summary:
         console.print(f"\nKnown classes: adjusted Rand index {summary['adjusted_rand']:.3f}")
         counts = pd.DataFrame.from_dict(summary["confusion"], orient="index")
@@ -39,15 +41,13 @@ def show_fit(summary: Mapping[str, Any], folder: Path) -> None:
     console.print(f"\nIn [bold]{escape(str(folder))}[/]: report.html to open, {others}")
 
 
-def _sets(summary: Mapping[str, Any]) -> Table:
+def _sets(partition: EvidentialPartition) -> Table:
     """How many objects are certain, and between which clusters the others are."""
-    groups: dict[str, dict[str, int]] = {"certain": {}, "ambiguous": {}}
-    for name, count in summary["sets"].items():
-        groups["ambiguous" if "," in name else "certain"][name] = count
     table = Table(box=None, pad_edge=False, show_header=False)
-    for group, sets in groups.items():
-        total, share = sum(sets.values()), sum(sets.values()) / summary["n"]
-        table.add_row(group, f"{total}", f"{share:.1%}", _listed(sets))
+    kinds = counts_by_kind(partition)
+    for kind in ("certain", "ambiguous"):
+        total = sum(kinds[kind].values())
+        table.add_row(kind, f"{total}", f"{total / partition.n_objects:.1%}", _listed(kinds[kind]))
     for column in table.columns[1:3]:
         column.justify = "right"
     return table
@@ -82,7 +82,7 @@ def cells(frame: pd.DataFrame, corner: str) -> Table:
 
 
 def selection_table(selection: Selection) -> Table:
-    """The criterion: a row a model, a column a number of clusters; the best is bold."""
+    """The criterion: one row for each model, one column for each number of clusters; best bold."""
     best, frame = selection.best, selection.table.T
     title = f"{selection.criterion.upper()}, larger is better"
     table = Table("", title=title, box=None, pad_edge=False, padding=(0, 1, 0, 0))

@@ -1,4 +1,4 @@
-"""A fitted model out of a folder that ``credpart fit`` made."""
+"""The result of a fit out of a folder that ``credpart fit`` made."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,28 +6,22 @@ from typing import Any
 
 import pandas as pd
 
-from credpart._checks import Table
-from credpart._columns import as_cells
-from credpart.clustering import CalibratedClustering
 from credpart.errors import MissingFileError
+from credpart.result import CalibratedResult
 from credpart.storage import load_with_notes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored:
-    """A fitted model, and what is known of its data."""
+    """The result of a fit, and what is known of its data."""
 
-    model: CalibratedClustering
+    result: CalibratedResult
     notes: dict[str, Any]
 
     @property
     def X(self) -> pd.DataFrame:
         """The fitted objects, with the names of their columns."""
-        model = self.model
-        names = getattr(model, "feature_names_in_", None)
-        X = model._fit_X
-        cells = as_cells(X) if isinstance(X, Table) else X
-        return pd.DataFrame(cells, columns=names, index=model.partition_.index)
+        return self.result.frame()
 
     @property
     def classes(self) -> list[str] | None:
@@ -41,4 +35,5 @@ def stored_model(path: Path) -> Stored:
     if not file.is_file():
         made = "be a folder that `credpart fit` made, or its model.npz"
         raise MissingFileError("path", made, str(path))
-    return Stored(*load_with_notes(file))
+    model, notes = load_with_notes(file)
+    return Stored(model.result_, notes)

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from credpart._checks import check_choice
+
+CLASSES = "class"  # the column of the classes
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -25,10 +26,23 @@ class Dataset:
     ((150, 4), 150, 'iris')
     """
 
-    X: pd.DataFrame
-    y: NDArray[np.str_] | None  # None: no classes are known
+    frame: pd.DataFrame  # the measurements, and in a column `CLASSES` the classes, if known
     name: str
     description: str
+
+    @property
+    def X(self) -> pd.DataFrame:
+        """The measurements."""
+        return self.frame.drop(columns=CLASSES, errors="ignore")
+
+    @property
+    def y(self) -> NDArray[np.str_] | None:
+        """The classes; None if none are known."""
+        if CLASSES not in self.frame:
+            return None
+        classes: NDArray[np.str_] = self.frame[CLASSES].to_numpy(dtype=np.str_)
+        classes.flags.writeable = False
+        return classes
 
     def __repr__(self) -> str:
         n, d = self.X.shape
@@ -51,8 +65,8 @@ def load_iris() -> Dataset:
     >>> iris.X.iloc[34].tolist(), str(iris.y[34])
     ([4.9, 3.1, 1.5, 0.2], 'setosa')
     """
-    frame = _read("iris")
-    return _dataset(frame, "iris", "sizes of flowers of three species", labels="species")
+    frame = _read("iris").rename(columns={"species": CLASSES})
+    return Dataset(frame, "iris", "sizes of flowers of three species")
 
 
 def load_diabetes() -> Dataset:
@@ -73,7 +87,7 @@ def load_diabetes() -> Dataset:
     ([75.0, 45.0, 392.0], 'Chemical')
     """
     description = "blood chemistry of healthy and diabetic adults"
-    return _dataset(_read("diabetes"), "diabetes", description, labels="class")
+    return Dataset(_read("diabetes"), "diabetes", description)
 
 
 def load_gvhd(sample: bool = False) -> Dataset:
@@ -100,7 +114,7 @@ def load_gvhd(sample: bool = False) -> Dataset:
     if sample:
         with files(__package__).joinpath("gvhd_sample.txt").open() as rows:
             frame, name = frame.iloc[np.loadtxt(rows, dtype=int)], "gvhd-sample"
-    return _dataset(frame, name, "biomarkers of cells, flow cytometry")
+    return Dataset(frame, name, "biomarkers of cells, flow cytometry")
 
 
 def load_butterfly() -> Dataset:
@@ -115,7 +129,7 @@ def load_butterfly() -> Dataset:
     >>> load_butterfly().X.iloc[5].tolist()
     [0.0, 0.0]
     """
-    return _dataset(_read("butterfly"), "butterfly", "two clusters with a point between them")
+    return Dataset(_read("butterfly"), "butterfly", "two clusters with a point between them")
 
 
 DATASETS: Mapping[str, Callable[[], Dataset]] = {
@@ -140,15 +154,7 @@ def load(name: str) -> Dataset:
 
 
 def _read(stem: str) -> pd.DataFrame:
+    """A table with all its measurements as floats; the classes come last."""
     with files(__package__).joinpath(f"{stem}.csv").open(encoding="utf-8") as lines:
-        return pd.read_csv(lines)
-
-
-def _dataset(
-    frame: pd.DataFrame, name: str, description: str, labels: str | None = None
-) -> Dataset:
-    y: NDArray[Any] | None = None
-    if labels is not None:
-        y = frame.pop(labels).to_numpy(dtype=np.str_)
-        y.flags.writeable = False
-    return Dataset(frame.astype(np.float64), y, name, description)
+        frame = pd.read_csv(lines)
+    return frame.astype(dict.fromkeys(frame.select_dtypes("number"), np.float64))

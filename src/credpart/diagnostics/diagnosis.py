@@ -9,10 +9,12 @@ import numpy as np
 from credpart._messages import Message
 from credpart.diagnostics.findings import CHECKS, MARGIN, SEVERITIES, Evidence, Finding
 from credpart.diagnostics.normality import normality_by_cluster
-from credpart.errors import InputError
 from credpart.focal import set_names
-from credpart.partition.describe import groups
+from credpart.intervals import PairwiseIntervals
+from credpart.partition import EvidentialPartition
+from credpart.partition.describe import kind_lines
 from credpart.partition.relational import upper_blocks
+from credpart.result import CalibratedResult, Fitted, result_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,11 +39,11 @@ class Diagnosis:
     grade : {"good", "caution", "poor"}
         The verdict in a word.
     findings : tuple of Finding
-        One a topic, the most important topics first.
+        One for each topic, the most important topics first.
     normality : DataFrame or None
-        A row a cluster: the statistic of Henze and Zirkler, its p-value, the p-value adjusted by
-        Holm's rule, the effective size, and the number of rows that were tested.  None where the
-        model does not say that clusters are normal.
+        One row for each cluster: the statistic of Henze and Zirkler, its p-value, the p-value
+        adjusted by Holm's rule, the effective size, and the number of rows that were tested.
+        None where the model does not say that clusters are normal.
     rmse : float
         Root mean square distance between the bounds of [Bel, Pl] and of the intervals:
         ``sqrt(J / (n (n - 1)))``, with J of Eq. (9).
@@ -72,7 +74,7 @@ class Diagnosis:
     models: dict[str, int]
 
     def summary(self) -> str:
-        """The verdict and the findings as text, one a line."""
+        """The verdict and the findings as text, each on a line of its own."""
         lines = [f"{f.severity:8} {f.topic}: {f}" for f in self.findings]
         return "\n".join([f"{self.grade.upper()}. {self.verdict}", *lines])
 
@@ -109,13 +111,13 @@ class Diagnosis:
         )
 
 
-def diagnose(model: Any) -> Diagnosis:
-    """Tell what a user should know before trusting a fit.
+def diagnose(model: CalibratedResult | Fitted) -> Diagnosis:
+    """Return what a user should know before trusting a fit.
 
     Parameters
     ----------
-    model : CalibratedClustering
-        Fitted.
+    model : CalibratedClustering or CalibratedResult
+        A fitted estimator, or its result.
 
     Returns
     -------
@@ -144,7 +146,7 @@ def diagnose(model: Any) -> Diagnosis:
     {2}         0.48  46.57
     {3}         0.59  56.56
     """
-    seen = _evidence(model)
+    seen = gather_evidence(result_of(model))
     findings = tuple(check(seen) for check in CHECKS)
     worst = max(findings, key=lambda finding: SEVERITIES.index(finding.severity))
     grade = GRADES[worst.severity]
@@ -160,15 +162,15 @@ def diagnose(model: Any) -> Diagnosis:
     )
 
 
-def summarise(model: Any) -> str:
-    """What a fitted CalibratedClustering found, and whether to trust it, on one screen."""
-    found, partition = diagnose(model), model.partition_
-    lines = groups(partition.masses, partition.focal_sets, partition.cluster_names)
+def summarise(result: CalibratedResult) -> str:
+    """What was found, and whether to trust it, on one screen."""
+    found, partition = diagnose(result), result.partition
+    lines = kind_lines(partition)
     return "\n".join(
         [
             f"{partition.n_objects} objects, {partition.n_clusters} clusters: "
-            f"model {model.mixture_.model}, {100.0 * model.intervals_.level:g} % intervals "
-            f"from {len(model.replicates_)} replicates",
+            f"model {result.mixture.model}, {100.0 * result.intervals.level:g} % intervals "
+            f"from {len(result.replicates)} replicates",
             lines["certain"],
             lines["ambiguous"],
             f"{found.grade.upper()}. {found.verdict}",
@@ -176,41 +178,33 @@ def summarise(model: Any) -> str:
     )
 
 
-def summary_html(model: Any) -> str:
+def summary_html(result: CalibratedResult) -> str:
     """The summary for a notebook."""
-    return f'<pre style="white-space: pre-wrap">{escape(summarise(model))}</pre>'
+    return f'<pre style="white-space: pre-wrap">{escape(summarise(result))}</pre>'
 
 
-def _evidence(model: Any) -> Evidence:
-    if not hasattr(model, "replicates_") or not hasattr(model, "partition_"):
-        raise InputError(
-            "model",
-            "be a fitted CalibratedClustering",
-            type(model).__name__,
-            "Call `fit` first; other clusterings have no replicates to judge.",
-        )
-    mixture, partition, X = model.mixture_, model.partition_, model._fit_X
-    weights = getattr(model, "_fit_weights", None)
-    weights = np.ones(len(X)) if weights is None else weights
-    posteriors = mixture.posteriors(X)
+def gather_evidence(result: CalibratedResult) -> Evidence:
+    """What the findings are drawn from."""
+    partition, posteriors, weights = result.partition, result.posteriors, result.weights
     names = set_names(np.eye(partition.n_clusters, dtype=bool), partition.cluster_names)
-    is_normal = getattr(mixture.family, "is_normal", False)
-    n = partition.n_objects
+    normality = None
+    if result.mixture.family.is_normal:
+        normality = normality_by_cluster(result.data.values, posteriors, weights, names)
     return Evidence(
-        mixture=mixture,
-        selection=model.selection_,
-        replicates=model.replicates_,
+        mixture=result.mixture,
+        selection=result.selection,
+        replicates=result.replicates,
         partition=partition,
-        level=model.intervals_.level,
-        is_chosen_once=model.selection == "once",
+        level=result.intervals.level,
+        is_chosen_once=result.options.selection == "once",
         sizes=weights @ posteriors,
-        normality=normality_by_cluster(X, posteriors, weights, names) if is_normal else None,
-        rmse=float(np.sqrt(model.objective_ / (n * (n - 1)))),
-        covered=_covered(partition, model.intervals_),
+        normality=normality,
+        rmse=result.rmse,
+        covered=_covered(partition, result.intervals),
     )
 
 
-def _covered(partition: Any, intervals: Any) -> float:
+def _covered(partition: EvidentialPartition, intervals: PairwiseIntervals) -> float:
     """Share of the pairs whose interval lies within [Bel, Pl], to within `MARGIN`."""
     count = first = 0
     for belief, plausibility in upper_blocks(partition.masses, partition.focal_sets):

@@ -1,18 +1,24 @@
-"""What can be wrong with a fit: one pure function a topic, from the evidence to a finding.
+"""What can be wrong with a fit: one pure function for each topic, from evidence to a finding.
 
 The thresholds stand here, each with its reason; ``docs/diagnostics.md`` explains the findings.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from credpart._arrays import Array
+from credpart._bootstrap import Replicates
 from credpart._messages import Message, Name, Setting
 from credpart.diagnostics.normality import MOST_ROWS
 from credpart.focal import set_names
+from credpart.mixture.fit import MixtureFit
 from credpart.mixture.optimisation.convergence import Status
+from credpart.mixture.search.selection import Selection
+from credpart.partition import EvidentialPartition
+from credpart.partition.describe import counts_by_kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,13 +79,13 @@ class Finding:
 class Evidence(NamedTuple):
     """What the findings are drawn from."""
 
-    mixture: Any  # MixtureFit
-    selection: Any  # Selection
-    replicates: Any  # Replicates
-    partition: Any  # EvidentialPartition
+    mixture: MixtureFit
+    selection: Selection
+    replicates: Replicates
+    partition: EvidentialPartition
     level: float
     is_chosen_once: bool
-    sizes: Any  # (c,): effective numbers of objects of the clusters
+    sizes: Array  # (c,): effective numbers of objects of the clusters
     normality: "pd.DataFrame | None"
     rmse: float
     covered: float
@@ -219,11 +225,11 @@ def precision(seen: Evidence) -> Finding:
 def ambiguity(seen: Evidence) -> Finding:
     """How many objects are between clusters, and whether each cluster has sure members."""
     partition, names = seen.partition, _names(seen)
-    n, several = partition.n_objects, partition.focal_sets[partition.set_labels].sum(axis=1) > 1
-    text = f"{several.sum()} of {n} objects ({_percent(several.mean())}) are ambiguous"
-    sure = partition.lower_approximation().any(axis=0)
+    n, several = partition.n_objects, sum(counts_by_kind(partition)["ambiguous"].values())
+    text = f"{several} of {n} objects ({_percent(several / n)}) are ambiguous"
+    sure = np.asarray(partition.lower_approximation().any(axis=0))
     empty = [name for name, has in zip(names, sure, strict=True) if not has]
-    if several.mean() <= AMBIGUOUS and not empty:
+    if several <= AMBIGUOUS * n and not empty:
         return Finding("ambiguity", "ok", text, "")
     if empty:
         text += f", and no object is surely in {', '.join(empty[:5])}"

@@ -30,8 +30,8 @@ from credpart.errors import (
     InputError,
 )
 from credpart.mixture.criteria import CRITERIA
-from credpart.mixture.families.base import MixtureFamily, Parameters
-from credpart.mixture.models import Model, read, taking_part
+from credpart.mixture.families.base import Components, MixtureFamily, Parameters
+from credpart.mixture.models import Model, read, structure_code, taking_part
 from credpart.mixture.notebook import fit_html
 from credpart.mixture.optimisation.convergence import (
     DEFAULT_TOLERANCE,
@@ -135,7 +135,7 @@ class MixtureFit:
     family: MixtureFamily[Parameters]
     internal: Parameters  # one mixture, in the family's units
     model: str
-    structure: int  # its code inside the family
+    structure: str | None  # of the scale matrices, where there are any
     n_parameters: int
     loglik: float
     log_certainty: float  # sum over objects of the log of the largest posterior, for ICL
@@ -152,6 +152,11 @@ class MixtureFit:
     def n_clusters(self) -> int:
         """Number of components."""
         return int(self.internal[0].shape[1])
+
+    @property
+    def structure_code(self) -> int:
+        """The code of the structure inside the family."""
+        return structure_code(self.structure)
 
     @property
     def names(self) -> list[str] | None:
@@ -171,6 +176,11 @@ class MixtureFit:
     def remarks(self) -> tuple[str, ...]:
         """What to know of the parameters: bounds that were reached, priors that were used."""
         return tuple(self.family.remarks(self.internal))
+
+    @property
+    def components(self) -> Components | None:
+        """The components in the units of the data, if they keep their form under linear maps."""
+        return self.family.projectable(self.internal)
 
     def criterion(self, name: str) -> float:
         """The value of a criterion by its name: larger is better."""
@@ -195,7 +205,11 @@ class MixtureFit:
 
     def posteriors(self, X: Any) -> Array:
         """Posterior probabilities of the components, shape (n, c)."""
-        return self._score(X)[0]
+        return self.posteriors_of(self.columns.read(X).values)
+
+    def posteriors_of(self, values: Array) -> Array:
+        """`posteriors` of checked values (n, d), in which categories are codes."""
+        return score(self.family, self.internal, values)[0]
 
     def predict(self, X: Any) -> IntArray:
         """Most probable component of each object."""
@@ -203,7 +217,7 @@ class MixtureFit:
 
     def log_density(self, X: Any) -> Array:
         """Log density of each object under the mixture."""
-        return self._score(X)[1]
+        return score(self.family, self.internal, self.columns.read(X).values)[1]
 
     def sample(
         self, n: int, random_state: int | np.random.Generator | None = None
@@ -211,10 +225,6 @@ class MixtureFit:
         """Draw n objects; return them and the components they came from."""
         n = check_integer("n", n, at_least=1)
         return self.family.sample(self.internal, n, random_generator(random_state))
-
-    def _score(self, X: Any) -> tuple[Array, Array]:
-        values = self.columns.read(X).values
-        return score(self.family, self.internal, values)
 
     def __repr__(self) -> str:
         return (
@@ -248,7 +258,7 @@ def as_fit(
         family=family,
         internal=params,
         model=name,
-        structure=model.code,
+        structure=model.structure,
         n_parameters=model.n_parameters(family, posteriors.shape[1]),
         loglik=float(weights @ log_density),
         log_certainty=float(weights @ np.log(largest)),

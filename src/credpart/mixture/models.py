@@ -29,7 +29,8 @@ from credpart.mixture.covariance.structures import (
 from credpart.mixture.families.base import MixtureFamily, Parameters
 from credpart.mixture.families.gaussian import Gaussian
 from credpart.mixture.families.latent_class import LatentClass
-from credpart.mixture.families.location_scale import LatentLaw, LocationScale
+from credpart.mixture.families.latent_law import LatentLaw
+from credpart.mixture.families.location_scale import LocationScale
 from credpart.mixture.families.mixed import Mixed
 from credpart.mixture.families.skew import SKEW_NORMAL, SKEW_T
 from credpart.mixture.families.student import T
@@ -37,6 +38,11 @@ from credpart.mixture.families.student import T
 # Only a family knows what its parameters are; to all others they are arrays.
 Family = MixtureFamily[Parameters]
 Make = Callable[[Table, Array, Sequence[str]], Family]  # data, weights, structures -> family
+
+
+def structure_code(structure: str | None) -> int:
+    """The code of a covariance structure inside a family; families without any have one code."""
+    return 0 if structure is None else NAMES.index(structure)
 
 
 class Model(NamedTuple):
@@ -53,7 +59,7 @@ class Model(NamedTuple):
     @property
     def code(self) -> int:
         """The code of the structure inside the family."""
-        return 0 if self.structure is None else NAMES.index(self.structure)
+        return structure_code(self.structure)
 
     @property
     def shape(self) -> Structure | None:

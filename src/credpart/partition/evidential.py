@@ -15,7 +15,13 @@ from credpart._arrays import Array, BoolArray, IntArray
 from credpart._checks import check_choice
 from credpart._messages import Message, Name
 from credpart.errors import InputError
-from credpart.focal import check_cluster_names, check_focal_sets, check_sets, focal_sets
+from credpart.focal import (
+    check_cluster_names,
+    check_focal_sets,
+    check_sets,
+    focal_sets,
+    set_names,
+)
 from credpart.partition import describe, measures, relational, special, storage
 
 if TYPE_CHECKING:
@@ -309,6 +315,23 @@ class EvidentialPartition:
         """
         return relational.pairwise_condensed(self.masses, self.focal_sets)
 
+    def counts(self) -> dict[str, int]:
+        """Return how many objects have their highest mass on each focal set.
+
+        Returns
+        -------
+        dict
+            Number of objects by the name of the set, for all focal sets in their order.
+
+        Examples
+        --------
+        >>> EvidentialPartition.from_rough([[1, 0], [1, 1], [1, 0]]).counts()
+        {'{1}': 2, '{2}': 0, '{1,2}': 1}
+        """
+        names = set_names(self.focal_sets, self.cluster_names)
+        numbers = describe.count_sets(self.set_labels, len(names))
+        return dict(zip(names, numbers.tolist(), strict=True))
+
     def to_frame(self) -> "pd.DataFrame":
         """Return a DataFrame with a row an object.
 
@@ -319,7 +342,7 @@ class EvidentialPartition:
            label set_label  m{1}  m{2}  bel{1}  bel{2}  pl{1}  pl{2}
         0      2       {2}   0.0   1.0     0.0     1.0    0.0    1.0
         """
-        return describe.frame(self.masses, self.focal_sets, self.cluster_names, self.index)
+        return describe.frame(self)
 
     def summary(self) -> str:
         """Return, as text, how many objects are certain, ambiguous and outliers.
@@ -331,7 +354,7 @@ class EvidentialPartition:
         outliers: 0 (0.0 %)
         mean nonspecificity: 0.333
         """
-        return describe.summary(self.masses, self.focal_sets, self.cluster_names)
+        return describe.summary(self)
 
     def __repr__(self) -> str:
         sizes = f"n_objects={self.n_objects}, n_clusters={self.n_clusters}"

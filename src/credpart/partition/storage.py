@@ -6,7 +6,7 @@ import zlib
 from datetime import datetime
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,14 @@ UNREADABLE = (
 
 def write_npz(path: Path, about: dict[str, Any], **arrays: NDArray[Any]) -> None:
     """Write the arrays and ``about`` to ``path``; the file appears whole or not at all."""
-    text = np.array(json.dumps(about))
     with new_file(path) as partial, partial.open("wb") as stream:
-        np.savez_compressed(stream, allow_pickle=False, about=text, **arrays)
+        dump_npz(stream, about, **arrays)
+
+
+def dump_npz(stream: BinaryIO, about: dict[str, Any], **arrays: NDArray[Any]) -> None:
+    """Write the arrays and ``about`` to a stream."""
+    text = np.array(json.dumps(about))
+    np.savez_compressed(stream, allow_pickle=False, about=text, **arrays)
 
 
 def read_npz(path: Path, layout: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

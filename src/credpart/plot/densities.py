@@ -9,11 +9,13 @@ from matplotlib.lines import Line2D
 
 from credpart._arrays import Array
 from credpart._checks import check_data
+from credpart._messages import Message, Name
+from credpart.errors import InputError
 from credpart.mixture.fit import MixtureFit
 from credpart.plot._canvas import beside, draw_objects, new_axes
-from credpart.plot._laws import components, densities
+from credpart.plot._components import along, check_numbers, densities, joint_densities
 from credpart.plot._palette import COLOURS
-from credpart.plot._plane import check_view, feature_names, plane
+from credpart.plot._plane import Plane, check_view, feature_names, plane
 from credpart.plot._scene import Features
 
 GRID = 120  # points along an axis
@@ -26,7 +28,9 @@ def density(fit: MixtureFit, X: Any, *, features: Features = None, ax: Axes | No
     Parameters
     ----------
     fit : MixtureFit
-        The mixture.  Of more features than two, the density is that of the mixture's projection.
+        The mixture.  Of more features than two, the density is that of the mixture's projection;
+        a family without `MixtureFamily.projectable` can be drawn with one or two features, within
+        the range of the objects.
     X, features, ax
         As in `partition`; one column is drawn as a curve over a histogram.
 
@@ -39,6 +43,7 @@ def density(fit: MixtureFit, X: Any, *, features: Features = None, ax: Axes | No
     >>> ax.get_ylabel()
     'density'
     """
+    check_numbers(fit)
     draw = _curve if check_data(X).values.shape[1] == 1 else _contours
     return draw(fit, X, features, new_axes(ax))
 
@@ -46,11 +51,11 @@ def density(fit: MixtureFit, X: Any, *, features: Features = None, ax: Axes | No
 def _curve(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
     table = check_data(X)
     values = table.values[:, 0]
-    places = np.linspace(*_range(values), 4 * GRID)
+    places = np.linspace(*_range(fit, values), 4 * GRID)
+    parts = joint_densities(fit, places[:, None])
     ax.hist(values, bins="auto", density=True, color="#DDDDDD", label="objects")
-    ax.plot(places, np.exp(fit.log_density(places[:, None])), color="black", label="mixture")
-    parts = components(fit)
-    for k, part in enumerate((densities(parts, places[:, None]) * parts.proportions).T):
+    ax.plot(places, parts.sum(axis=1), color="black", label="mixture")
+    for k, part in enumerate(parts.T):
         label = "components" if k == 0 else None
         ax.plot(places, part, "--", color=COLOURS[0], linewidth=1.0, label=label)
     ax.set(xlabel=feature_names(table)[0], ylabel="density")
@@ -62,12 +67,9 @@ def _contours(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
     table = check_view(X)
     view = plane(table, features)
     points = view.project(table.values)
-    parts = components(fit).along(view.center, view.axes)
-    x, y = (np.linspace(*_range(side), GRID) for side in points.T)
+    x, y = (np.linspace(*_range(fit, side), GRID) for side in points.T)
     places = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    heights, at_objects = (
-        densities(parts, where) @ parts.proportions for where in (places, points)
-    )
+    heights, at_objects = (_density_in(fit, view, where) for where in (places, points))
     levels = {float(np.quantile(at_objects, 1.0 - share)): share for share in SHARES}
     grey = np.full((len(points), 3), 0.75)
     draw_objects(ax, points, grey, np.zeros(len(points), dtype=np.intp))
@@ -82,7 +84,25 @@ def _contours(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
     return ax
 
 
-def _range(values: Array) -> tuple[float, float]:
+def _density_in(fit: MixtureFit, view: Plane, places: Array) -> Array:
+    """The density of the mixture at places (m, 2) of a plane."""
+    components = fit.components
+    if components is not None:
+        parts = along(components, view.center, view.axes)
+        return densities(parts, places) @ parts.proportions
+    if len(view.axes) > 2:
+        raise InputError(
+            "fit",
+            "be of at most 2 columns to be drawn, as the family of its model does not say how to "
+            "project it",
+            Message(f"{len(view.axes)} columns and model {fit.model!r}"),
+            Message("Fit two columns, or give the family a method ", Name("projectable"), "."),
+        )
+    return np.asarray(joint_densities(fit, places @ view.axes.T).sum(axis=1))
+
+
+def _range(fit: MixtureFit, values: Array) -> tuple[float, float]:
+    """Where the density is drawn: of other families it may be defined among the objects only."""
     low, high = float(values.min()), float(values.max())
-    margin = 0.08 * (high - low) or 1.0
+    margin = 0.0 if fit.components is None else 0.08 * (high - low) or 1.0
     return low - margin, high + margin

@@ -4,9 +4,10 @@ A display keeps what it shows and draws it as often as wanted: ``from_estimator`
 ``plot`` again, and ``ax_`` and ``figure_`` are where it was drawn last.
 """
 
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from matplotlib.axes import Axes
+from matplotlib.figure import FigureBase
 from sklearn.utils.validation import check_is_fitted
 
 from credpart.intervals import PairwiseIntervals
@@ -16,13 +17,35 @@ from credpart.plot.bars import memberships
 from credpart.plot.curves import selection
 from credpart.plot.objects import partition
 from credpart.plot.pairs import approximation
+from credpart.result import CalibratedResult, Fitted, result_of
+
+
+class HasPartition(Protocol):
+    """A fitted estimator of any kind that keeps its partition."""
+
+    @property
+    def partition_(self) -> EvidentialPartition:
+        """The partition."""
+
+
+def _partition_of(model: CalibratedResult | HasPartition) -> EvidentialPartition:
+    if isinstance(model, CalibratedResult):
+        return model.partition
+    check_is_fitted(model, "partition_")
+    return model.partition_
+
+
+def _result_of(model: CalibratedResult | Fitted) -> CalibratedResult:
+    if not isinstance(model, CalibratedResult):
+        check_is_fitted(model)  # scikit-learn's own error
+    return result_of(model)
 
 
 class Display:
     """What all displays share."""
 
     ax_: Axes
-    figure_: Any
+    figure_: FigureBase
 
     def plot(self, *, ax: Axes | None = None, **options: Any) -> Self:
         """Draw on ``ax``, or on a new figure, and return the display."""
@@ -61,11 +84,15 @@ class PartitionDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, *, ax: Axes | None = None, **options: Any
+        cls,
+        estimator: CalibratedResult | HasPartition,
+        X: Any,
+        *,
+        ax: Axes | None = None,
+        **options: Any,
     ) -> Self:
         """Draw the partition of an estimator fitted to ``X``; options as in `plot.partition`."""
-        check_is_fitted(estimator, "partition_")
-        return cls(estimator.partition_, X).plot(ax=ax, **options)
+        return cls(_partition_of(estimator), X).plot(ax=ax, **options)
 
     def _draw(self, **options: Any) -> Axes:
         return partition(self.partition, self.X, **options)
@@ -92,10 +119,11 @@ class MembershipsDisplay(Display):
         self.partition = partition
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, **options: Any) -> Self:
+    def from_estimator(
+        cls, estimator: CalibratedResult | HasPartition, *, ax: Axes | None = None, **options: Any
+    ) -> Self:
         """Draw the masses of a fitted estimator; options as in `plot.memberships`."""
-        check_is_fitted(estimator, "partition_")
-        return cls(estimator.partition_).plot(ax=ax, **options)
+        return cls(_partition_of(estimator)).plot(ax=ax, **options)
 
     def _draw(self, **options: Any) -> Axes:
         return memberships(self.partition, **options)
@@ -123,10 +151,11 @@ class SelectionDisplay(Display):
         self.selection = selection
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, **options: Any) -> Self:
+    def from_estimator(
+        cls, estimator: CalibratedResult | Fitted, *, ax: Axes | None = None, **options: Any
+    ) -> Self:
         """Draw the selection of a fitted estimator; options as in `plot.selection`."""
-        check_is_fitted(estimator, "selection_")
-        return cls(estimator.selection_).plot(ax=ax, **options)
+        return cls(_result_of(estimator).selection).plot(ax=ax, **options)
 
     def _draw(self, **options: Any) -> Axes:
         return selection(self.selection, **options)
@@ -157,10 +186,12 @@ class ApproximationDisplay(Display):
         self.intervals = intervals
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, **options: Any) -> Self:
+    def from_estimator(
+        cls, estimator: CalibratedResult | Fitted, *, ax: Axes | None = None, **options: Any
+    ) -> Self:
         """Draw a fitted `CalibratedClustering`; options as in `plot.approximation`."""
-        check_is_fitted(estimator, "intervals_")
-        return cls(estimator.partition_, estimator.intervals_).plot(ax=ax, **options)
+        result = _result_of(estimator)
+        return cls(result.partition, result.intervals).plot(ax=ax, **options)
 
     def _draw(self, **options: Any) -> Axes:
         return approximation(self.partition, self.intervals, **options)

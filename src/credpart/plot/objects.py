@@ -18,7 +18,7 @@ from credpart.focal import check_cluster_names
 from credpart.mixture.fit import MixtureFit
 from credpart.partition import EvidentialPartition
 from credpart.plot._canvas import marker_area, marker_key
-from credpart.plot._laws import moments
+from credpart.plot._components import check_numbers, moments
 from credpart.plot._palette import GREY
 from credpart.plot._scene import Features, Scene, ellipse, hull
 
@@ -122,6 +122,7 @@ def classification(
     >>> ax.get_xlabel()
     'principal component 1 (73 %)'
     """
+    check_numbers(fit)
     radius = check_positive("radius", radius)
     values, posteriors = check_data(X).values, fit.posteriors(X)
     labels = posteriors.argmax(axis=1)

@@ -1,24 +1,26 @@
 """What the page says in words and tables; every text is escaped where it enters the page."""
 
 import platform
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from credpart import __version__
-from credpart._arrays import IntArray
 from credpart._checks import Table
-from credpart.diagnostics import diagnose
-from credpart.focal import check_cluster_names, set_names
+from credpart.focal import check_cluster_names
+from credpart.metrics import confusion
+from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
+from credpart.partition.describe import counts_by_kind
 from credpart.report.charts import Shade, density_shades, svg_colours
+from credpart.result import CalibratedResult
 
 MOST_PAIRED = 1200  # objects whose pairs are compared; of more a sample is taken
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas")
-UNSEEDED = "none given: another run differs a little"
 LETTERS = {"E": "equal", "V": "varying", "I": "along the axes"}
 SHAPES = {**LETTERS, "I": "round"}
 ASPECTS = (("volume", LETTERS), ("shape", SHAPES), ("orientation", LETTERS))
@@ -29,32 +31,6 @@ class Row(NamedTuple):
 
     name: str
     value: str
-
-
-class Finding(NamedTuple):
-    """What was found out about the fit, how serious it is, and what to do."""
-
-    topic: str
-    severity: str
-    text: str
-    advice: str
-
-
-class Verdict(NamedTuple):
-    """Whether to trust the result."""
-
-    grade: str
-    text: str
-    findings: list[Finding]
-
-
-def verdict(model: Any) -> Verdict:
-    """Return what the diagnosis says, in its own words."""
-    found = diagnose(model)
-    findings = [
-        Finding(item.topic, item.severity, item.text, item.advice or "") for item in found.findings
-    ]
-    return Verdict(found.grade, found.verdict, findings)
 
 
 class ClusterRow(NamedTuple):
@@ -91,12 +67,10 @@ def summary(partition: EvidentialPartition) -> Summary:
             zip(names, certain, possible, svg_colours(len(names)), strict=True)
         )
     ]
-    sets = set_names(partition.focal_sets, partition.cluster_names)
-    counts = np.bincount(partition.set_labels, minlength=len(sets))
-    several = partition.focal_sets.sum(axis=1) != 1
-    order = np.argsort(-counts * several, kind="stable")
-    between = [(sets[k], int(counts[k])) for k in order if several[k] and counts[k]]
-    n, n_certain = partition.n_objects, int(counts[~several].sum())
+    kinds = counts_by_kind(partition)
+    others = kinds["ambiguous"] | kinds["outliers"]
+    between = sorted(others.items(), key=lambda item: -item[1])
+    n, n_certain = partition.n_objects, sum(kinds["certain"].values())
     return Summary(n, n_certain, n - n_certain, clusters, between)
 
 
@@ -107,14 +81,15 @@ class Crosstab(NamedTuple):
     rows: list[tuple[str, list[int]]]
 
 
-def crosstab(partition: EvidentialPartition, classes: Sequence[str], codes: IntArray) -> Crosstab:
-    """Count the objects of each class by the set of their highest mass."""
-    sets = set_names(partition.focal_sets, partition.cluster_names)
-    counts = np.zeros((len(classes), len(sets)), dtype=np.intp)
-    np.add.at(counts, (codes, partition.set_labels), 1)
-    used = np.flatnonzero(counts.any(axis=0))
-    rows = zip(classes, counts[:, used].tolist(), strict=True)
-    return Crosstab([sets[k] for k in used], list(rows))
+def crosstab(partition: EvidentialPartition, classes: ArrayLike) -> Crosstab:
+    """Count the objects of each class by the set of their highest mass.
+
+    Clusters have the names that they have on the rest of the page.
+    """
+    names = check_cluster_names(partition.cluster_names, partition.n_clusters)
+    table = confusion(replace(partition, cluster_names=names), np.asarray(classes, dtype=str))
+    rows = [(str(name), counts.tolist()) for name, counts in table.iterrows()]
+    return Crosstab(list(table.columns), rows)
 
 
 def describe_model(name: str) -> str:
@@ -137,33 +112,27 @@ def describe_model(name: str) -> str:
     return f"{name}: {', '.join(aspects)}"
 
 
-def settings(model: Any) -> list[Row]:
+def settings(result: CalibratedResult) -> list[Row]:
     """How the result was made."""
-    chosen, counts = model.replicates_.chosen(), model.replicates_.counts()
-    fit = model.mixture_
-    tried = _tried(model)
+    chosen, counts = result.replicates.chosen(), result.replicates.counts()
+    fit, options = result.mixture, result.options
+    kind = options.focal_sets if isinstance(options.focal_sets, str) else "as given"
     return [
-        Row("Clusters", f"{fit.n_clusters} ({tried})"),
+        Row("Clusters", f"{fit.n_clusters} ({_tried(result.selection)})"),
         Row("Mixture", f"{describe_model(fit.model)}; log-likelihood {fit.loglik:.2f}"),
-        Row("Replicates", f"{len(model.replicates_):,} ({model.resampling} bootstrap)"),
+        Row("Replicates", f"{len(result.replicates):,} ({options.resampling} bootstrap)"),
         Row("How they ended", ", ".join(f"{v:,} {k}" for k, v in counts.items() if v)),
         Row("Models of the replicates", ", ".join(f"{k} {v:,}" for k, v in chosen.items())),
-        Row("Confidence level", f"{100 * model.intervals_.level:g} %"),
-        Row("Sets that may carry mass", _sets(model)),
+        Row("Confidence level", f"{100 * options.level:g} %"),
+        Row("Sets that may carry mass", f"{len(result.partition.focal_sets)} ({kind})"),
     ]
 
 
-def _tried(model: Any) -> str:
-    selection = model.selection_
+def _tried(selection: Selection) -> str:
     low, high = min(selection.numbers), max(selection.numbers)
     if low == high:
         return "as asked for"
     return f"chosen from {low} to {high} by {selection.criterion.upper()}"
-
-
-def _sets(model: Any) -> str:
-    kind = model.focal_sets if isinstance(model.focal_sets, str) else "as given"
-    return f"{len(model.partition_.focal_sets)} ({kind})"
 
 
 class Column(NamedTuple):
@@ -175,10 +144,10 @@ class Column(NamedTuple):
     largest: str
 
 
-def columns(table: Table, names: Sequence[str]) -> list[Column]:
+def columns(data: Table, names: Sequence[str]) -> list[Column]:
     """Describe the columns; missing cells do not count, and categories have no order."""
-    figures = np.nanquantile(table.values, [0.0, 0.5, 1.0], axis=0).T.tolist()
-    levels = table.levels or [None] * len(names)
+    figures = np.nanquantile(data.values, [0.0, 0.5, 1.0], axis=0).T.tolist()
+    levels = data.levels or [None] * len(names)
     return [
         Column(name, *(_figure(v) for v in row))
         if known is None
@@ -207,9 +176,9 @@ class Quality(NamedTuple):
     length: float  # of the intervals, on average
 
 
-def quality(model: Any) -> Quality:
+def quality(result: CalibratedResult) -> Quality:
     """Compare all pairs of the objects, or of a sample of them if there are many."""
-    intervals, partition = model.intervals_, model.partition_
+    intervals, partition = result.intervals, result.partition
     n = partition.n_objects
     rows = np.linspace(0, n - 1, min(n, MOST_PAIRED)).round().astype(np.intp)
     i, j = (rows[side] for side in np.triu_indices(len(rows), 1))
@@ -217,25 +186,37 @@ def quality(model: Any) -> Quality:
     some = EvidentialPartition(partition.masses[rows], partition.focal_sets)
     belief, plausibility = some.pairwise_condensed()
     lower, upper = intervals.lower[place], intervals.upper[place]
-    n_pairs = n * (n - 1) // 2
     return Quality(
         density_shades(lower, belief),
         density_shades(upper, plausibility),
-        # J of Eq. (9) is the sum of the squares of both differences over all pairs
-        rmse=float(np.sqrt(model.objective_ / (2 * max(1, n_pairs)))),
-        n_pairs=n_pairs,
+        rmse=result.rmse,
+        n_pairs=n * (n - 1) // 2,
         n_objects=len(rows),
         length=float((upper - lower).mean()) if len(place) else 0.0,
     )
 
 
-def reproduction(model: Any, command: str | None) -> list[Row]:
+def reproduction(result: CalibratedResult, command: str | None) -> list[Row]:
     """What is needed to make the same result again."""
-    seed, place = model.random_state, re.compile(" at 0x[0-9A-F]+")  # another in each run
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     rows = [
-        Row("Estimator", place.sub("", " ".join(repr(model).split()))),
-        Row("Seed", UNSEEDED if seed is None else place.sub("", repr(seed))),
+        Row("Estimator", estimator_call(result)),
+        Row("Seed", str(result.options.seed)),
         Row("Versions", f"credpart {__version__}, Python {platform.python_version()}, {libraries}"),
     ]
     return rows if command is None else [Row("Command", command), *rows]
+
+
+def estimator_call(result: CalibratedResult) -> str:
+    """The estimator with all its parameters, as Python."""
+    parameters = result.parameters().items()
+    listed = ", ".join(f"{name}={_as_python(value)}" for name, value in parameters)
+    return f"CalibratedClustering({listed})"
+
+
+def _as_python(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_as_python, value))}]"
+    if isinstance(value, np.ndarray):
+        return repr(value.astype(int).tolist())
+    return value.__name__ if isinstance(value, type) else repr(value)

@@ -14,23 +14,25 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.colors import to_hex
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from credpart._arrays import IntArray
 from credpart._checks import Table
 from credpart._files import check_file, new_file
+from credpart.diagnostics import Diagnosis, diagnose
 from credpart.errors import InputError
 from credpart.focal import check_cluster_names, set_names
+from credpart.mixture.fit import MixtureFit
 from credpart.plot._palette import SYMBOLS, colours
 from credpart.plot._plane import class_codes, principal_plane
 from credpart.report import charts, content, payload
 from credpart.report.script import page_script
+from credpart.result import CalibratedResult, Fitted, result_of
 
 NUMBERS = {"levels": None}  # of an axis
 
 
 def write_report(
-    model: Any,
+    model: CalibratedResult | Fitted,
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
@@ -38,6 +40,7 @@ def write_report(
     classes: ArrayLike | None = None,
     source: str | None = None,
     command: str | None = None,
+    diagnosis: Diagnosis | None = None,
     overwrite: bool = False,
 ) -> Path:
     """Write a fitted clustering as one self-contained page for a browser.
@@ -46,8 +49,8 @@ def write_report(
 
     Parameters
     ----------
-    model : CalibratedClustering
-        The fitted clustering.
+    model : CalibratedClustering or CalibratedResult
+        The fitted clustering, or its result.
     path : path
         The file to write.
     title : str, optional
@@ -60,6 +63,8 @@ def write_report(
         Name of the data.
     command : str, optional
         The command that makes the result again.
+    diagnosis : Diagnosis, optional
+        What `diagnose` found, if that is known already.
     overwrite : bool
         Whether a file may be replaced.
 
@@ -82,20 +87,29 @@ def write_report(
     """
     target = Path(path)
     check_file(target, overwrite=overwrite)
-    text = to_html(model, title=title, ids=ids, classes=classes, source=source, command=command)
+    text = to_html(
+        model,
+        title=title,
+        ids=ids,
+        classes=classes,
+        source=source,
+        command=command,
+        diagnosis=diagnosis,
+    )
     with new_file(target, overwrite=overwrite) as partial:
         partial.write_text(text, encoding="utf-8")
     return target
 
 
 def to_html(
-    model: Any,
+    model: CalibratedResult | Fitted,
     *,
     title: str | None = None,
     ids: ArrayLike | None = None,
     classes: ArrayLike | None = None,
     source: str | None = None,
     command: str | None = None,
+    diagnosis: Diagnosis | None = None,
 ) -> str:
     """Return the page that `write_report` writes.
 
@@ -109,13 +123,13 @@ def to_html(
     >>> "<title>Two wings</title>" in page
     True
     """
-    check_is_fitted(model, "partition_")
-    objects = Objects.of(model, ids, classes)
-    arrays, about = _data(model, objects)
+    result = result_of(model)
+    objects = ReportObjects.of(result, ids, classes)
+    arrays, about = _data(result, objects)
     text, about["arrays"] = payload.pack(arrays)
     failure_script, script = page_script("failure.js"), page_script("main.js")
     style = _asset("page.css")
-    n, c = model.partition_.n_objects, model.partition_.n_clusters
+    n, c = result.n_objects, result.partition.n_clusters
     page = _template().render(
         title=title or f"{source or 'Clustering'}: {n:,} objects in {c} cluster{'s'[: c != 1]}",
         source=source,
@@ -126,7 +140,8 @@ def to_html(
         about=Markup(payload.to_json(about)),  # noqa: S704  escaped as JSON
         arrays=text,
         objects=objects,
-        **_sections(model, objects, command),
+        diagnosis=diagnose(result) if diagnosis is None else diagnosis,
+        **_sections(result, objects, command),
         stored=about["stored"],
         charts=charts,
     )
@@ -134,59 +149,64 @@ def to_html(
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
-class Objects(NamedTuple):
+class ReportObjects(NamedTuple):
     """The objects: their names, features, and classes if they are known."""
 
-    table: Table  # categories are codes
+    data: Table  # categories are codes
     names: list[str]  # of the columns
     ids: list[str]
     classes: list[str]
     codes: IntArray | None
 
     @classmethod
-    def of(cls, model: Any, ids: Any, classes: ArrayLike | None) -> "Objects":
+    def of(
+        cls, result: CalibratedResult, ids: ArrayLike | None, classes: ArrayLike | None
+    ) -> "ReportObjects":
         """Check and gather them."""
-        table = model.mixture_.columns.read(model._fit_X)
-        n, d = table.values.shape
-        given = getattr(model, "feature_names_in_", None)
-        names = [f"column {j + 1}" for j in range(d)] if given is None else list(given)
-        index = ids if ids is not None else model._index
-        labels = [str(label) for label in (range(n) if index is None else list(index))]
+        n = result.n_objects
+        labels = [str(label) for label in (result.ids if ids is None else np.asarray(ids))]
         if len(labels) != n:
             raise InputError("ids", f"have {n} names", len(labels))
         known, codes = ([], None) if classes is None else class_codes(classes, n)
-        return cls(table, [str(name) for name in names], labels, known, codes)
+        return cls(result.data, result.column_names, labels, known, codes)
+
+    @property
+    def known_classes(self) -> NDArray[np.str_] | None:
+        """The class of each object, if that is known."""
+        return None if self.codes is None else np.array(self.classes, dtype=str)[self.codes]
 
 
-def _sections(model: Any, objects: Objects, command: str | None) -> dict[str, Any]:
+def _sections(
+    result: CalibratedResult, objects: ReportObjects, command: str | None
+) -> dict[str, Any]:
     """What the template's sections show."""
-    partition = model.partition_
-    codes = objects.codes
+    partition, selection, known = result.partition, result.selection, objects.known_classes
     return {
-        "verdict": content.verdict(model),
         "summary": content.summary(partition),
-        "crosstab": None if codes is None else content.crosstab(partition, objects.classes, codes),
-        "settings": content.settings(model),
-        "columns": content.columns(objects.table, objects.names),
-        "selection": charts.selection_chart(model.selection_),
-        "criterion_rows": charts.criterion_rows(model.selection_),
-        "chosen": content.describe_model(model.mixture_.model),
-        "quality": content.quality(model),
-        "reproduction": content.reproduction(model, command),
-        "level": f"{100 * model.intervals_.level:g} %",
-        "model": model,
+        "crosstab": None if known is None else content.crosstab(partition, known),
+        "settings": content.settings(result),
+        "columns": content.columns(objects.data, objects.names),
+        "criterion": selection.criterion.upper(),
+        "selection": charts.selection_chart(selection),
+        "criterion_rows": charts.criterion_rows(selection),
+        "chosen": content.describe_model(result.mixture.model),
+        "quality": content.quality(result),
+        "reproduction": content.reproduction(result, command),
+        "level": f"{100 * result.intervals.level:g} %",
     }
 
 
-def _data(model: Any, objects: Objects) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def _data(
+    result: CalibratedResult, objects: ReportObjects
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The arrays and the description that the script reads."""
-    partition, table = model.partition_, objects.table
+    partition, values, level = result.partition, result.data.values, result.intervals.level
     doubt = 1.0 - partition.belief().max(axis=1)
     order = np.argsort(-doubt, kind="stable")
     arrays = {
-        "X": payload.table_values(table.values),
+        "X": payload.table_values(values),
         "masses": payload.table_values(partition.masses),
-        "fit": payload.table_values(model.mixture_.posteriors(table)),
+        "fit": payload.table_values(result.posteriors),
         "labels": partition.labels.astype("<u2"),
         "sets": partition.set_labels.astype("<u2"),
         "order": order.astype("<u4"),
@@ -194,7 +214,7 @@ def _data(model: Any, objects: Objects) -> tuple[dict[str, NDArray[Any]], dict[s
     if objects.codes is not None:
         arrays["classes"] = objects.codes.astype("<u2")
     room = payload.room_beside(arrays)
-    stored = payload.store(model.replicates_, table, order, model.intervals_.level, room)
+    stored = payload.store(result.replicates, values, order, level, room)
     arrays |= {"kept": stored.objects.astype("<u4"), **stored.arrays}
     c = partition.n_clusters
     about = {
@@ -208,8 +228,8 @@ def _data(model: Any, objects: Objects) -> tuple[dict[str, NDArray[Any]], dict[s
         "symbols": list(SYMBOLS),
         "names": objects.names,
         "axes": _axes(objects),
-        "ellipses": _ellipses(model),
-        "level": model.intervals_.level,
+        "ellipses": _ellipses(result.mixture),
+        "level": level,
         "stored": {
             "objects": len(stored.objects),
             "replicates": stored.replicates,
@@ -220,15 +240,15 @@ def _data(model: Any, objects: Objects) -> tuple[dict[str, NDArray[Any]], dict[s
     return arrays, about
 
 
-def _axes(objects: Objects) -> list[dict[str, Any]]:
+def _axes(objects: ReportObjects) -> list[dict[str, Any]]:
     """What the picture's axes can be: principal components, then the columns."""
-    X, d = objects.table.values, objects.table.values.shape[1]
-    levels = objects.table.levels or [None] * d
+    X, d = objects.data.values, objects.data.values.shape[1]
+    levels = objects.data.levels or [None] * d
     axes: list[dict[str, Any]] = [
         {"name": name, "center": 0.0, "weights": row, "levels": known and [*map(str, known)]}
         for name, row, known in zip(objects.names, np.eye(d).tolist(), levels, strict=True)
     ]
-    if d > 2 and objects.table.levels is None and np.isfinite(X).all():
+    if d > 2 and objects.data.levels is None and np.isfinite(X).all():
         view = principal_plane(X)
         axes += [
             {"name": label, "center": float(view.center @ row), "weights": row.tolist(), **NUMBERS}
@@ -237,13 +257,12 @@ def _axes(objects: Objects) -> list[dict[str, Any]]:
     return axes
 
 
-def _ellipses(model: Any) -> dict[str, Any] | None:
-    """Means and covariances, if the family has them."""
-    params = model.mixture_.params
-    means, covariances = (getattr(params, name, None) for name in ("means", "covariances"))
-    if means is None or covariances is None:
+def _ellipses(fit: MixtureFit) -> dict[str, Any] | None:
+    """Means and covariances of normal components, whose ellipses hold known shares."""
+    components = fit.components
+    if components is None or not fit.family.is_normal:
         return None
-    return {"means": means.tolist(), "covariances": covariances.tolist()}
+    return {"means": components.locations.tolist(), "covariances": components.scales.tolist()}
 
 
 def policy(scripts: Sequence[str], style: str) -> str:

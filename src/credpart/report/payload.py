@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credpart._arrays import Array, IntArray
-from credpart._checks import Table
+from credpart._bootstrap import Replicates
 
 ALIGNMENT = 8  # bytes: a typed array of the browser starts at a multiple of its item's size
 EXACT_VALUES = 1 << 20  # posteriors stored as floats; more are rounded to 16 bits
@@ -40,10 +40,11 @@ class Stored(NamedTuple):
 
 
 def store(
-    replicates: Any, table: Table, order: IntArray, level: float, room: int = MOST_BYTES
+    replicates: Replicates, values: Array, order: IntArray, level: float, room: int = MOST_BYTES
 ) -> Stored:
     """Store the replicates; ``order`` says which objects come first if some are left out."""
-    return _products(replicates, table, room) or _posteriors(replicates, table, order, level, room)
+    stored = _products(replicates, values, room)
+    return stored or _posteriors(replicates, values, order, level, room)
 
 
 def room_beside(arrays: Mapping[str, NDArray[Any]]) -> int:
@@ -52,56 +53,57 @@ def room_beside(arrays: Mapping[str, NDArray[Any]]) -> int:
     return max(LEAST_ROOM, MOST_BYTES - used)
 
 
-def _products(replicates: Any, table: Table, room: int) -> Stored | None:
+def _products(replicates: Replicates, values: Array, room: int) -> Stored | None:
     """Parameters and features whose product is the log joint density, if the family has them."""
-    if len(replicates.families) > 1:
+    if len(replicates.parts) > 1:
         return None
-    natural = getattr(replicates.params, "natural", None)
+    (part,) = replicates.parts
+    natural = part.family.natural_parameters(part.params)
     if natural is None:
         return None
-    features = replicates.family.features(table.values)
+    features = part.family.features(values)
     if natural.nbytes + features.nbytes > room:
         return None
     B = len(replicates)
     return Stored({"natural": natural, "features": features}, np.arange(len(features)), B, B, 0.0)
 
 
-def _posteriors(replicates: Any, table: Table, order: IntArray, level: float, room: int) -> Stored:
+def _posteriors(
+    replicates: Replicates, values: Array, order: IntArray, level: float, room: int
+) -> Stored:
     """Posteriors (m, c, R) of m objects in R replicates."""
-    n, B, c = len(order), len(replicates), replicates.n_clusters
+    n, B, c = len(order), len(replicates), int(replicates.n_clusters.max())
     fewest = min(B, max(FEWEST_REPLICATES, int(np.ceil(2.0 / (1.0 - level)))))
     R = int(np.clip(MOST_VALUES // (n * c), fewest, B))
     objects = np.sort(order[: max(2, MOST_VALUES // (R * c))])
     exact = len(objects) * c * R <= EXACT_VALUES
-    values = _computed(replicates, table, objects, R, exact)
-    while _is_large(values, room):  # half the replicates, or else half the objects
+    kept = _computed(replicates, values[objects], R, exact)
+    while _is_large(kept, room):  # half the replicates, or else half the objects
         if fewest <= R // 2:
             R //= 2
-            values = np.ascontiguousarray(values[:, :, _spaced(values.shape[2], R)])
+            kept = np.ascontiguousarray(kept[:, :, _spaced(kept.shape[2], R)])
         else:
             rank = np.argsort(order)[objects]
             chosen = np.sort(np.argsort(rank)[: len(objects) // 2])
-            objects, values = objects[chosen], values[chosen]
-    return Stored({"posteriors": values}, objects, R, B, 0.0 if exact else 1.0 / WHOLE)
+            objects, kept = objects[chosen], kept[chosen]
+    return Stored({"posteriors": kept}, objects, R, B, 0.0 if exact else 1.0 / WHOLE)
 
 
 def _is_large(values: NDArray[Any], room: int) -> bool:
     return values.nbytes > room and len(_deflate(values)) > room
 
 
-def _computed(
-    replicates: Any, table: Table, objects: IntArray, R: int, exact: bool
-) -> NDArray[Any]:
+def _computed(replicates: Replicates, values: Array, R: int, exact: bool) -> NDArray[Any]:
     """Posteriors (n, c, R) of R evenly spaced replicates, by blocks of objects."""
-    B, c = len(replicates), replicates.n_clusters
+    B, c = len(replicates), int(replicates.n_clusters.max())
     chosen = _spaced(B, R)
-    values = np.empty((len(objects), c, R), dtype="<f4" if exact else "<u2")
+    found = np.empty((len(values), c, R), dtype="<f4" if exact else "<u2")
     step = max(1, BLOCK_VALUES // (B * c))
-    for start in range(0, len(objects), step):
-        some = table._replace(values=table.values[objects[start : start + step]])
-        block = replicates.posteriors(some)[chosen].transpose(1, 2, 0)
-        values[start : start + step] = block if exact else np.rint(block * WHOLE)
-    return values
+    for start in range(0, len(values), step):
+        rows = slice(start, start + step)
+        block = replicates.posteriors_of(values[rows])[chosen].transpose(1, 2, 0)
+        found[rows] = block if exact else np.rint(block * WHOLE)
+    return found
 
 
 def _spaced(B: int, R: int) -> IntArray:

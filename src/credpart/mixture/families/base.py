@@ -5,6 +5,7 @@ Shapes: b mixtures, k components, n objects, d columns, p features, s statistics
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -105,7 +106,7 @@ class MixtureFamily(ABC, Generic[P]):
 
     is_normal: ClassVar[bool] = False  # components are normal, so that normality can be tested
     has_slow_em: ClassVar[bool] = False  # objects tell little of the latent variables
-    params_type: ClassVar[type[Parameters] | None] = None  # for saved models: the NamedTuple
+    params_type: ClassVar[type[Parameters] | None] = None  # the NamedTuple: saved models need it
 
     def __init__(self, X: Array) -> None:
         self.n_columns = X.shape[1]
@@ -191,25 +192,39 @@ class MixtureFamily(ABC, Generic[P]):
         """Draw n objects from the first of the mixtures, and their components."""
         raise UnsupportedError(type(self).__name__, "has no method `sample`")
 
+    def natural_parameters(self, params: P) -> Array | None:
+        """Coefficients (b, k, p) whose products with the features are the log joint densities.
+
+        None where log joint densities are no such products.
+        """
+        return None
+
     def projectable(self, params: P) -> Components | None:
         """Components of the first mixture, if they keep their form under linear maps.
 
-        Pictures of other families are made from `log_joint`, for at most two columns.
+        Pictures of other families are made from `log_joint`, for at most two columns and within
+        the range of the data.
         """
         return None
 
     # How it is stored
 
-    def state(self) -> Mapping[str, Any]:
-        """What the family has to remember: arrays, numbers, text, and tuples of these."""
-        return vars(self)
+    def state(self) -> dict[str, Any]:
+        """What the family has to remember, in terms of arrays, numbers, text and tuples of these.
+
+        By default the fields of a dataclass, or all attributes of another class.
+        """
+        if is_dataclass(self):
+            return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
+        return dict(vars(self))
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """The family that remembers a state."""
+        if is_dataclass(cls):
+            return cls(**state)
         family = cls.__new__(cls)
-        for name, value in state.items():
-            object.__setattr__(family, name, value)
+        vars(family).update(state)
         return family
 
     # What makes families easy to write

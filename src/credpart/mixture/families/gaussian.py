@@ -91,6 +91,10 @@ class Gaussian(MixtureFamily[GaussianParams]):
         """``log pi_k + log p_k(x_i)`` in standardised units, shape (b, k, n)."""
         return linear_forms(params.natural, features)
 
+    def natural_parameters(self, params: GaussianParams) -> Array:
+        """The coefficients that `log_joint` multiplies with the features."""
+        return params.natural
+
     @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # found by its flatness
     def m_step(
         self, statistics: Array, structure: IntArray, previous: GaussianParams | None

@@ -88,6 +88,10 @@ class LatentClass(MixtureFamily[LatentClassParams]):
         """``log pi_k + log p_k(x_i)``, shape (b, k, n)."""
         return linear_forms(params.natural, features)
 
+    def natural_parameters(self, params: LatentClassParams) -> Array:
+        """The coefficients that `log_joint` multiplies with the features."""
+        return params.natural
+
     def m_step(
         self, statistics: Array, structure: IntArray, previous: LatentClassParams | None
     ) -> LatentClassParams:

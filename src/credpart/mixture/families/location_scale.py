@@ -17,9 +17,9 @@ References
    constant, 0.856, is rounded to 1 here.)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -36,6 +36,8 @@ from credpart.mixture.families.base import (
     weighted_sums,
 )
 from credpart.mixture.families.gaussian import GaussianParams
+from credpart.mixture.families.latent_law import LatentLaw
+from credpart.mixture.families.skew import SKEW_NORMAL, SKEW_T
 from credpart.mixture.families.standardisation import (
     SINGULAR,
     Standardisation,
@@ -44,32 +46,13 @@ from credpart.mixture.families.standardisation import (
     outer,
     relative_flatness,
 )
+from credpart.mixture.families.student import T
 
 PENALTY = 0.876
 LARGEST_SKEW = 0.7  # share of the variance that skewness may explain in a start
 HALF_NORMAL_VARIANCE = 1.0 - 2.0 / np.pi  # of |z|
 
-
-class Expectations(NamedTuple):
-    """What the E-step expects of the latent variables given x, (b, k, n); None is 1, 0, 1, 0."""
-
-    w: Array | None
-    wu: Array | None  # over tau
-    wuu: Array | None  # over tau^2
-    log_w: Array | None
-
-
-class LatentLaw(NamedTuple):
-    """The distribution of w and u: functions of eta and y (b, k, n), dof (b, k) and d."""
-
-    name: str
-    log_density: Callable[[Array, Array, Array, int], Array]  # without `constant`
-    constant: Callable[[Array, int], Array]  # (dof, d)
-    expect: Callable[[Array, Array, Array, int], Expectations]
-    dof: Callable[[Array], Array]  # from mean w - 1 - mean log w
-    bounds: tuple[float, float] | None  # on dof; None: there is none to estimate
-    first_dof: float
-    is_skew: bool = False
+LAWS: Mapping[str, LatentLaw] = {law.name: law for law in (T, SKEW_NORMAL, SKEW_T)}
 
 
 class LocationScaleParams(NamedTuple):
@@ -138,6 +121,15 @@ class LocationScale(MixtureFamily[LocationScaleParams]):
         # Omega = Sigma + delta delta' is a full matrix even if Sigma is diagonal.
         needed = ["VVV"] if law.is_skew else structures
         return cls(Standardisation.of(X, needed), law)
+
+    def state(self) -> dict[str, Any]:
+        """The law is remembered by its name."""
+        return {**MixtureFamily.state(self), "law": self.law.name}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """The family that remembers a state."""
+        return cls(**{**state, "law": LAWS[state["law"]]})
 
     @property
     def d(self) -> int:

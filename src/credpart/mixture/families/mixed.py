@@ -113,6 +113,10 @@ class Mixed(MixtureFamily[MixedParams]):
         """``log pi_k + log p_k(x_i)``, shape (b, k, n)."""
         return linear_forms(params.natural, features)
 
+    def natural_parameters(self, params: MixedParams) -> Array:
+        """The coefficients that `log_joint` multiplies with the features."""
+        return params.natural
+
     def m_step(
         self, statistics: Array, structure: IntArray, previous: MixedParams | None
     ) -> MixedParams:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import digamma, erfcx, log_ndtr
 
 from credpart._arrays import Array
-from credpart.mixture.families.location_scale import Expectations, LatentLaw
+from credpart.mixture.families.latent_law import Expectations, LatentLaw
 from credpart.mixture.families.student import DOF, FIRST_DOF, degrees_of_freedom, t_constant
 from credpart.mixture.families.t_tail import log_norm, log_norm_slope, slope, tail
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
 from credpart._arrays import Array
-from credpart.mixture.families.location_scale import Expectations, LatentLaw
+from credpart.mixture.families.latent_law import Expectations, LatentLaw
 
 DOF = 0.5, 200.0
 FIRST_DOF = 10.0  # where EM starts

@@ -63,6 +63,12 @@ class Selection:
     numbers: tuple[int, ...]
     models: tuple[str, ...]
 
+    @classmethod
+    def of_one(cls, fit: MixtureFit, criterion: str) -> "Selection":
+        """The selection of a fit where there was nothing to choose."""
+        cell = fit.n_clusters, fit.model
+        return cls({cell: fit}, {}, criterion, (fit.n_clusters,), (fit.model,))
+
     @property
     def best(self) -> MixtureFit:
         """The fit with the largest criterion; of equals the one with fewest parameters."""

@@ -1,0 +1,195 @@
+"""The checked parameters of a calibrated clustering: only these reach the stages."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from credpart._arrays import Array, BoolArray
+from credpart._bootstrap.draws import RESAMPLING
+from credpart._checks import (
+    check_choice,
+    check_cluster_numbers,
+    check_fraction,
+    check_integer,
+    check_positive,
+)
+from credpart._messages import Message, Name
+from credpart._random import RandomState, integer_seed
+from credpart.errors import InputError
+from credpart.focal import KINDS, check_focal_sets, cluster_similarity, focal_sets
+from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
+from credpart.mixture.optimisation.convergence import Limits
+from credpart.mixture.search.selection import AUTO, Selection
+
+
+def chosen_once(selection: Selection) -> tuple[MixtureFit, ...]:
+    """Replicates have the model of the best fit, as in the paper."""
+    return (selection.best,)
+
+
+def chosen_in_each(selection: Selection) -> tuple[MixtureFit, ...]:
+    """Each replicate chooses among the models that have as many clusters as the best fit."""
+    best = selection.best
+    others = [fit for fit in selection.fits.values() if fit is not best]
+    return best, *(fit for fit in others if fit.n_clusters == best.n_clusters)
+
+
+SELECTIONS: Mapping[str, Callable[[Selection], tuple[MixtureFit, ...]]] = {
+    "each": chosen_in_each,
+    "once": chosen_once,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CalibrationOptions:
+    """All that a calibrated clustering depends on besides its data and its models.
+
+    Attributes are the parameters of `CalibratedClustering` of the same names, but for these.
+
+    Attributes
+    ----------
+    n_clusters : tuple of int
+        Numbers of clusters to choose from.
+    is_auto : bool
+        Whether numbers that are too large for the data are left out.
+    focal_sets : str or array of shape (f, c)
+        A kind of focal sets, or the sets.
+    seed : int
+        The result is that of ``random_state=seed``, whatever ``random_state`` was.
+
+    Examples
+    --------
+    >>> from credpart import CalibratedClustering
+    >>> from credpart.datasets import load_butterfly
+    >>> model = CalibratedClustering(2, model="EII", n_replicates=20, random_state=3)
+    >>> options = model.fit(load_butterfly().X).result_.options
+    >>> options.n_clusters, options.level, options.seed
+    ((2,), 0.9, 3)
+    """
+
+    n_clusters: tuple[int, ...]
+    is_auto: bool
+    criterion: str
+    selection: str
+    n_replicates: int
+    resampling: str
+    level: float
+    focal_sets: str | BoolArray
+    omega: bool
+    overlap: int
+    tol: float
+    max_iter: int
+    n_starts: int
+    regularization: str
+    seed: int
+
+    @classmethod
+    def check(
+        cls,
+        *,
+        n_models: int,
+        n_clusters: Any,
+        criterion: Any,
+        selection: Any,
+        n_replicates: Any,
+        resampling: Any,
+        level: Any,
+        focal_sets: Any,
+        omega: Any,
+        overlap: Any,
+        tol: Any,
+        max_iter: Any,
+        n_starts: Any,
+        regularization: Any,
+        random_state: RandomState,
+    ) -> "CalibrationOptions":
+        """Refuse bad parameters before anything is computed."""
+        numbers = check_cluster_numbers(n_clusters, auto=AUTO)
+        options = cls(
+            n_clusters=tuple(numbers),
+            is_auto=isinstance(n_clusters, str),
+            criterion=check_choice("criterion", criterion, CRITERIA),
+            selection=check_choice("selection", selection, SELECTIONS),
+            resampling=check_choice("resampling", resampling, RESAMPLING),
+            regularization=check_choice("regularization", regularization, REGULARIZATIONS),
+            overlap=check_integer("overlap", overlap, at_least=1),
+            omega=_check_omega(omega),
+            focal_sets=_check_kind(focal_sets, numbers),
+            level=check_fraction("level", level),
+            n_replicates=check_integer("n_replicates", n_replicates, at_least=1),
+            tol=check_positive("tol", tol),
+            max_iter=check_integer("max_iter", max_iter, at_least=1),
+            n_starts=check_integer("n_starts", n_starts, at_least=1),
+            seed=integer_seed(random_state),
+        )
+        needed = math.ceil(2.0 / (1.0 - options.level) * (1.0 - 1e-12))
+        if needed > options.n_replicates:
+            enough = f"be at least 2 / (1 - level) = {needed} for level {options.level:g}"
+            raise InputError("n_replicates", enough, options.n_replicates)
+        if options.regularization == "pooled" and not len(numbers) == n_models == 1:
+            raise InputError(
+                "regularization",
+                "be 'fallback' or 'none' where the model or the number of clusters is chosen",
+                "pooled",
+                Message("Give one ", Name("model"), " and one ", Name("n_clusters"), "."),
+            )
+        return options
+
+    @property
+    def limits(self) -> Limits:
+        """When EM ends."""
+        return Limits(self.tol, self.max_iter)
+
+    def replaced(
+        self,
+        n_clusters: int,
+        *,
+        level: Any = None,
+        focal_sets: Any = None,
+        omega: Any = None,
+        overlap: Any = None,
+    ) -> "CalibrationOptions":
+        """The options for another partition into n clusters; what is None stays as it is."""
+        return replace(
+            self,
+            level=self.level if level is None else check_fraction("level", level),
+            focal_sets=_check_kind(
+                self.focal_sets if focal_sets is None else focal_sets, [n_clusters]
+            ),
+            omega=self.omega if omega is None else _check_omega(omega),
+            overlap=self.overlap
+            if overlap is None
+            else check_integer("overlap", overlap, at_least=1),
+        )
+
+    def sets_for(self, posteriors: Array) -> BoolArray:
+        """The focal sets (f, c) for clusters with these posteriors (n, c)."""
+        return focal_sets(
+            posteriors.shape[1],
+            self.focal_sets,
+            omega=self.omega,
+            overlap=self.overlap,
+            similarity=cluster_similarity(posteriors),
+        )
+
+
+def _check_omega(omega: Any) -> bool:
+    if not isinstance(omega, bool | np.bool_):
+        raise InputError("omega", "be True or False", omega)
+    return bool(omega)
+
+
+def _check_kind(kind: Any, numbers: Sequence[int]) -> str | BoolArray:
+    """Refuse what `focal_sets` will refuse, as far as it is known before the fit."""
+    c = max(numbers)
+    if isinstance(kind, str):
+        checked: str | BoolArray = check_choice("focal_sets", kind, KINDS)
+    else:
+        checked = check_focal_sets(kind, n_clusters=c if len(numbers) == 1 else None)
+    if isinstance(kind, str) or len(numbers) == 1:
+        focal_sets(c, checked, similarity=np.eye(c))
+    return checked

@@ -1,0 +1,89 @@
+"""The whole pipeline, the only module that knows all stages: data in, `CalibratedResult` out."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.random import SeedSequence
+
+from credpart._arrays import Array
+from credpart._bootstrap.algorithm import check_total, run_bootstrap
+from credpart._bootstrap.draws import distinct
+from credpart._bootstrap.refits import Plan
+from credpart._checks import Table
+from credpart._columns import sortable
+from credpart._progress import Progress, shown
+from credpart.calibration_options import SELECTIONS, CalibrationOptions
+from credpart.mixture.fit import SearchOptions, fit_one
+from credpart.mixture.models import Model
+from credpart.mixture.search.selection import Selection, select
+from credpart.result import CalibratedResult, find_intervals, find_partition
+
+
+def calibrate(
+    data: Table,
+    weights: Array,
+    models: Mapping[str, Model],
+    options: CalibrationOptions,
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> CalibratedResult:
+    """Fit the mixture, bootstrap it and build the partition; all arguments are checked."""
+    timings: dict[str, float] = {}
+    with shown("select", verbose, timings) as progress:
+        selection = choose_mixture(data, weights, models, options, n_jobs, progress)
+        mixture = selection.best
+        posteriors = mixture.posteriors_of(data.values)
+        sets = options.sets_for(posteriors)
+    check_total(weights, mixture.n_clusters)
+    with shown("bootstrap", verbose, timings) as progress:  # Algorithm 1, lines 1-3
+        plan = Plan(
+            distinct(data.values, weights),
+            SELECTIONS[options.selection](selection),
+            options.resampling,
+            options.criterion,
+            options.regularization,
+            options.limits,
+        )
+        seeds = SeedSequence(options.seed).spawn(options.n_replicates)
+        replicates = run_bootstrap(plan, seeds, n_jobs, progress)
+    with shown("intervals", verbose, timings) as progress:  # Algorithm 1, lines 4-11
+        intervals = find_intervals(replicates, data, options.level, n_jobs, progress)
+    with shown("partition", verbose, timings) as progress:  # Algorithm 2
+        found = find_partition(intervals, sets, posteriors, progress)
+    return CalibratedResult(
+        data=data,
+        weights=weights,
+        options=options,
+        selection=selection,
+        mixture=mixture,
+        posteriors=posteriors,
+        replicates=replicates,
+        intervals=intervals,
+        partition=replace(found.partition, index=data.index),
+        objective=found.objective,
+        timings=timings,
+    )
+
+
+def choose_mixture(
+    data: Table,
+    weights: Array,
+    models: Mapping[str, Model],
+    options: CalibrationOptions,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Selection:
+    """Fit all models and numbers of clusters; one of each is fitted as `fit_mixture` does."""
+    search = SearchOptions.check(
+        options.tol, options.max_iter, options.n_starts, options.seed, n_jobs
+    )
+    numbers = options.n_clusters
+    if len(numbers) == len(models) == 1:
+        fit = fit_one(data, weights, numbers[0], models, search, options.regularization)
+        return Selection.of_one(fit, options.criterion)
+    if options.is_auto:
+        n_distinct = len(np.unique(sortable(data.values[weights > 0.0]), axis=0))
+        numbers = tuple(c for c in numbers if c < n_distinct) or numbers[:1]
+    return select(data, weights, numbers, models, search, options.criterion, progress)
