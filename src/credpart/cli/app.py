@@ -15,7 +15,7 @@ app = typer.Typer(
 )
 
 
-def tell_version(wanted: bool) -> None:
+def show_version(wanted: bool) -> None:
     """Print the version, and stop."""
     if wanted:
         from credpart import __version__
@@ -40,7 +40,7 @@ def table_options(
 def everything(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=tell_version, is_eager=True, help="Show the version"),
+        typer.Option("--version", callback=show_version, is_eager=True, help="Show the version"),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from")] = False,
 ) -> None:
@@ -77,7 +77,8 @@ def fit(
     quiet: o.Quiet = False,
 ) -> None:
     """Cluster a table: masses, intervals, the model and a report, in a folder."""
-    from credpart.cli.fitting import Request, fit_and_write
+    from credpart.cli.fitting import fit_and_write
+    from credpart.cli.folder import Request
 
     estimator = {
         "n_clusters": clusters,

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from credpart._files import check_file, new_file
 from credpart._progress import shown
-from credpart.cli.fitting import check_jobs, heard, read, report, takes_categories
+from credpart.cli.fitting import check_jobs, collected_warnings, read, takes_categories
+from credpart.cli.folder import report
 from credpart.cli.screen import cells, selection_table
 from credpart.cli.stored import stored_model
 from credpart.partition import EvidentialPartition
@@ -44,7 +45,7 @@ def show_selection(
 
     checked(out, force=force)
     X = read(source, table, categories=takes_categories(choice[1])).X
-    with heard(None, quiet=quiet), shown("select", int(not quiet)) as progress:
+    with collected_warnings(None, quiet=quiet), shown("select", int(not quiet)) as progress:
         selection = select_mixture(X, *choice, progress=progress)
     save_table(selection.table, out)
     if not quiet:
@@ -74,7 +75,7 @@ def write_predictions(
         "transform": _transform(told.get("transform", {})),
     }
     X = read(source, table, categories=result.data.levels is not None).named()
-    with heard(None, quiet=quiet):
+    with collected_warnings(None, quiet=quiet):
         masses = result.predict_masses(X, n_jobs=jobs, verbose=int(not quiet))
     partition = EvidentialPartition(masses, result.partition.focal_sets, index=X.index)
     frame = partition.to_frame().rename_axis("id")
@@ -102,7 +103,7 @@ def show_comparison(
     checked(out, force=force)
     objects = read(source, table)
     methods, c, seed = choice
-    with heard(None, quiet=quiet), shown("compare", int(not quiet)):
+    with collected_warnings(None, quiet=quiet), shown("compare", int(not quiet)):
         found = compare(objects.X, methods, n_clusters=c, y=objects.classes, random_state=seed)
     save_table(found.table, out)
     if not quiet:

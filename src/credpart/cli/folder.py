@@ -1,3 +1,149 @@
-"""What stands in a folder of results."""
+"""What stands in a folder of results: one function for each file."""
 
-FILES = ("masses.csv", "intervals.npz", "model.npz", "summary.json", "report.html")
+import json
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credpart import __version__
+from credpart._arrays import IntArray
+from credpart.diagnostics import Diagnosis
+from credpart.metrics import adjusted_rand, confusion, shares
+from credpart.partition import EvidentialPartition
+from credpart.report import to_html
+from credpart.result import CalibratedResult
+from credpart.storage import dump_model
+
+Summary = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to fit to what."""
+
+    source: str
+    table: Mapping[str, Any]  # columns, id_column, label_column, transform
+    estimator: Mapping[str, Any]
+    fit_rows: Any  # how many rows to fit; None is all
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What was found: the result of the fitted rows, whether to trust it, and the masses of all."""
+
+    result: CalibratedResult
+    diagnosis: Diagnosis
+    rows: IntArray | None  # those that were fitted; None: all
+    partition: EvidentialPartition  # of all objects
+    classes: NDArray[np.str_] | None  # of all objects, if they are known
+    remarks: list[str]
+
+    @property
+    def fitted_classes(self) -> NDArray[np.str_] | None:
+        """Known classes of the rows that were fitted."""
+        if self.classes is None or self.rows is None:
+            return self.classes
+        return self.classes[self.rows]
+
+    def notes(self, request: Request, summary: Summary) -> dict[str, Any]:
+        """What a stored model keeps of its data."""
+        classes = self.fitted_classes
+        return {
+            "source": request.source,
+            "table": dict(request.table),
+            "classes": None if classes is None else classes.tolist(),
+            "command": summary["command"],
+        }
+
+
+def describe(request: Request, outcome: Outcome) -> Summary:
+    """What stands in summary.json."""
+    result, partition = outcome.result, outcome.partition
+    mixture, options = result.mixture, result.options
+    summary: dict[str, Any] = {
+        "n": partition.n_objects,
+        "n_fitted": result.n_objects,
+        "columns": result.column_names,
+        "n_clusters": mixture.n_clusters,
+        "model": mixture.model,
+        "loglik": mixture.loglik,
+        "bic": mixture.bic,
+        "criterion": options.criterion,
+        "level": options.level,
+        "replicates": result.replicates.counts(),
+        "replicate_models": result.replicates.chosen(),
+        "objective": result.objective,
+        "shares": shares(partition)._asdict(),
+        "sets": {name: count for name, count in partition.counts().items() if count},
+        "diagnosis": outcome.diagnosis.to_dict(),
+        "remarks": outcome.remarks,
+        "timings": dict(result.timings),
+        "seed": options.seed,
+        "source": request.source,
+        "command": shlex.join(["credpart", *sys.argv[1:]]),
+        "version": __version__,
+    }
+    if outcome.classes is not None:
+        table = confusion(partition, outcome.classes)
+        summary["confusion"] = {str(name): row.to_dict() for name, row in table.iterrows()}
+        summary["adjusted_rand"] = adjusted_rand(partition, outcome.classes)
+    return summary
+
+
+def write_masses(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
+    """One row for each object: its labels, masses, beliefs and plausibilities."""
+    outcome.partition.to_frame().rename_axis("id").to_csv(path)
+
+
+def write_intervals(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
+    """The bounds of all pairs of fitted objects."""
+    intervals = outcome.result.intervals
+    arrays = {"lower": intervals.lower, "upper": intervals.upper}
+    np.savez_compressed(path, allow_pickle=False, **arrays, level=np.array(intervals.level))
+
+
+def write_model(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
+    """The result, for `load_model` and the other commands."""
+    with path.open("wb") as stream:
+        dump_model(outcome.result, stream, notes=outcome.notes(request, summary))
+
+
+def write_summary(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
+    """What was found, for programs."""
+    # Names of files need not be text: as escapes they can always be written.
+    path.write_text(json.dumps(summary, indent=2, default=str) + "\n", encoding="utf-8")
+
+
+def write_report(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
+    """The page to open in a browser."""
+    page = report(outcome.result, outcome.notes(request, summary), outcome.diagnosis)
+    path.write_text(page, encoding="utf-8")
+
+
+FILES: Mapping[str, Callable[[Path, Request, Outcome, Summary], None]] = {
+    "masses.csv": write_masses,
+    "intervals.npz": write_intervals,
+    "model.npz": write_model,
+    "summary.json": write_summary,
+    "report.html": write_report,
+}
+
+
+def report(
+    result: CalibratedResult, notes: Mapping[str, Any], diagnosis: Diagnosis | None = None
+) -> str:
+    """The page on a result."""
+    return to_html(
+        result,
+        title=Path(notes["source"]).name,
+        classes=notes["classes"],
+        source=notes["source"],
+        command=notes["command"],
+        diagnosis=diagnosis,
+    )

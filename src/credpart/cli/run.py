@@ -1,4 +1,4 @@
-"""Running a command: errors are one line and an exit code, warnings are told once."""
+"""Running a command: an error is one line and an exit code."""
 
 import logging
 import sys
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except Exception as error:
         if debug:
             raise
-        code = _tell(error)
+        code = _print_error(error)
     if code == INTERRUPTED:
         print("Interrupted; nothing was written.", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
@@ -54,8 +54,8 @@ def _stages_as_lines() -> Iterator[None]:
         logger.removeHandler(lines)
 
 
-def _tell(error: Exception) -> int:
-    """Say in one line what is wrong; return the exit code."""
+def _print_error(error: Exception) -> int:
+    """Print in one line what is wrong; return the exit code."""
     usage: Any = getattr(error, "format_message", None)  # an error of the command line itself
     known = usage is not None or isinstance(error, USER_ERRORS)
     text = in_shell(usage() if usage else error) or type(error).__name__

@@ -94,5 +94,5 @@ def selection_table(selection: Selection) -> Table:
             place = list(frame).index(best.n_clusters)
             texts[place] = f"[bold green]{texts[place]}[/]"
         table.add_row(str(model), *texts)
-    table.caption = f"a column a number of clusters; best: {best.model}, {best.n_clusters}"
+    table.caption = f"columns: numbers of clusters; best: {best.model}, {best.n_clusters}"
     return table
