@@ -281,6 +281,17 @@ def test_pooling_every_replicate_needs_no_warning():
     np.testing.assert_allclose(replicates.posteriors(X).sum(axis=2), 1.0)
 
 
+def test_replicates_of_a_regularised_fit_are_regularised_only_where_that_is_wanted():
+    X = few_in_one()[:-3]  # two objects far from forty
+    fit = fit_mixture(X, 2, "VVV", regularization="pooled")
+    drawn = draw("nonparametric", X, fit, B=40).weights > 0.0
+    singular = drawn[:, distinct(X, np.ones(len(X))).X[:, 0] > 15.0].any(axis=1)
+    assert 5 < singular.sum() < 40
+    for regularization, status in (("none", "degenerate"), ("fallback", "regularised")):
+        with pytest.warns(DegeneracyWarning, match=f"{singular.sum()} {status}"):
+            bootstrap(X, fit, 40, regularization=regularization, random_state=0)
+
+
 def test_replicates_that_did_not_converge_are_told():
     with pytest.warns(DegeneracyWarning, match="Of 20 replicates: 20 not converged"):
         replicates = bootstrap(SMALL, FIT, 20, max_iter=2, random_state=0)

@@ -371,6 +371,7 @@ def fit_one(
                 as_numbers(table), weights, [c], options.n_starts, options.seed
             )
             first = 1.0 * (starts[0][c] == np.arange(c)[:, None])
+        plain = sets[-1].problem
         if rule.is_asked:
             sets[-1] = regularised(sets[-1], first)
         if resp is not None:
@@ -387,7 +388,8 @@ def fit_one(
         )
     ended = Status(int(answer.mixture.status[0]))
     status = Status.REGULARISED if rule.is_asked or is_broken else ended
-    fit = as_fit(answer, name, model, table, weights, status)
+    # The fit has the family without the prior: replicates say themselves whether they need one.
+    fit = as_fit(answer._replace(problem=plain), name, model, table, weights, status)
     warn_user(fit, answer.flaw, ended, is_asked=rule.is_asked)
     return fit
 
