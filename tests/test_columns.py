@@ -14,7 +14,7 @@ from credpart._columns import Columns, as_cells, as_numbers, read_categories, re
 from credpart.datasets import make_survey
 from credpart.datasets.survey import SURVEY
 from credpart.errors import DataWarning
-from credpart.mixture.optimisation.em import Status
+from credpart.mixture.optimisation.convergence import Status
 
 SAMPLE = make_survey(200, random_state=0, missing=0.1)
 SURVEYED = SAMPLE.X

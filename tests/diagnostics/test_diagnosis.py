@@ -11,7 +11,7 @@ from credpart.datasets import load_iris, make_mixture1
 from credpart.diagnostics import Diagnosis, Finding, findings, henze_zirkler
 from credpart.diagnostics.diagnosis import _verdict, gather_evidence
 from credpart.diagnostics.normality import holm, normality_by_cluster
-from credpart.mixture.optimisation.em import Status
+from credpart.mixture.optimisation.convergence import Status
 
 pingouin = pytest.importorskip("pingouin")
 
