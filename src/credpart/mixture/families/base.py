@@ -63,6 +63,8 @@ class MixtureFamily(ABC, Generic[P]):
     - ``is_normal``: components are normal, so `diagnose` tests the clusters for normality.
     - ``projectable(params)``: components that can be drawn in any plane; others are drawn over one
       or two columns.
+    - ``natural_parameters(params)``: coefficients whose products with the features are the log
+      joint densities, if there are any; then the report can carry the replicates.
     - ``embed(params)`` takes a mixture of a nested family as one of this family.
 
     What it says about parameters:
