@@ -59,10 +59,12 @@ class MixtureFamily(ABC, Generic[P]):
       there are neither parametric replicates nor `MixtureFit.sample`.
     - ``params_type``: the NamedTuple; with it, fitted models can be saved.
     - ``state()`` and ``from_state(state)``: what a saved model keeps of the family, by default its
-      attributes.
+      attributes, or the fields of a dataclass.
     - ``is_normal``: components are normal, so `diagnose` tests the clusters for normality.
     - ``projectable(params)``: components that can be drawn in any plane; others are drawn over one
       or two columns.
+    - ``natural_parameters(params)``: coefficients whose products with the features are the log
+      joint densities, where these are; a report then keeps them in place of all posteriors.
     - ``embed(params)`` takes a mixture of a nested family as one of this family.
 
     What it says about parameters:
