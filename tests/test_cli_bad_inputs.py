@@ -284,7 +284,7 @@ def test_ctrl_c_while_files_are_written(tmp_path, monkeypatch, capsys):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("credpart.cli.fitting.dump_model", interrupted)
+    monkeypatch.setattr("credpart.cli.folder.dump_model", interrupted)
     assert fit("butterfly", tmp_path, clusters="2", model="EII") == 130
     assert not list(tmp_path.iterdir())
 

@@ -3,6 +3,11 @@
 import pickle
 from dataclasses import FrozenInstanceError, fields
 
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -74,6 +79,14 @@ def test_the_parameters_and_the_seed_give_the_result_again():
     first = CalibratedClustering(2, **OPTIONS).set_params(random_state=state).fit(SMALL)
     again = CalibratedClustering(**first.result_.parameters()).fit(SMALL)
     assert again.partition_ == first.partition_
+
+
+@pytest.mark.filterwarnings("ignore::credpart.errors.CredpartWarning")
+def test_numbers_of_clusters_that_were_open_stay_open():
+    few = make_mixture1(8, random_state=0).X
+    first = CalibratedClustering("auto", **OPTIONS).fit(few)
+    assert first.result_.parameters()["n_clusters"] == "auto"
+    assert max(first.selection_.numbers) < 9  # eight objects cannot carry more clusters
 
 
 def test_a_new_partition_is_a_new_result(model):
@@ -169,6 +182,7 @@ CONSUMERS = {
 @pytest.mark.parametrize("consumer", CONSUMERS)
 def test_consumers_take_the_estimator_or_its_result(model, consumer):
     assert CONSUMERS[consumer](model) == CONSUMERS[consumer](model.result_)
+    plt.close("all")
 
 
 def counted(monkeypatch, owner, name):

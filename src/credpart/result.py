@@ -131,11 +131,11 @@ class CalibratedResult:
     def parameters(self) -> dict[str, Any]:
         """Parameters of a `CalibratedClustering` that finds this result in these data."""
         options = {field.name: getattr(self.options, field.name) for field in fields(self.options)}
-        seed, _ = options.pop("seed"), options.pop("is_auto")
+        seed, is_auto = options.pop("seed"), options.pop("is_auto")
         own = {type(fit.family).__name__: type(fit.family) for fit in self.selection.fits.values()}
         models = [own.get(name, name) for name in self.selection.models]
         return options | {
-            "n_clusters": _one_or_all(self.options.n_clusters),
+            "n_clusters": "auto" if is_auto else _one_or_all(self.options.n_clusters),
             "model": _one_or_all(models),
             "random_state": seed,
         }
