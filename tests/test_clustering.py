@@ -252,6 +252,13 @@ def test_weights_do_what_repeated_rows_do():
     ):
         expected = other[np.ix_(first, first)]
         np.testing.assert_allclose(bound[rows, columns], expected[rows, columns], atol=1e-6)
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-6)
+    masses = weighted.partition_.masses
+    np.testing.assert_allclose(masses.repeat(counts, axis=0), repeated.partition_.masses, atol=1e-6)
+    new = SMALL[:5] + 0.3
+    np.testing.assert_allclose(
+        weighted.predict_masses(new), repeated.predict_masses(new), atol=1e-6
+    )
 
 
 def test_the_order_of_the_objects_does_not_matter():

@@ -8,20 +8,13 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from credpart import EVCLUS, EvidentialPartition, focal_sets
+from credpart._irqp.descent import AllPairs, extrapolate, sweep
 from credpart.datasets import load_butterfly, load_diabetes, load_iris
 from credpart.dissimilarities import dissimilarities
 from credpart.errors import ConvergenceWarning
 from credpart.evclus.conflicts import all_conflicts, sampled_conflicts, wanted_conflict
 from credpart.evclus.sampling import SampledPairs, sample_partners
 from credpart.focal import disjoint_matrix
-from credpart.masses.descent import (
-    AllPairs,
-    extrapolate,
-    line_coefficients,
-    objective,
-    row_problems,
-    sweep,
-)
 from credpart.metrics import confusion
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -56,10 +49,10 @@ def problem(seed, n=11, c=3):
     return rng, rng.normal(size=(n, 2)), rng.dirichlet(np.ones(len(focal)), size=n), focal
 
 
-def sampled_target(seed, n=11, k=4):
+def sampled_pairs(seed, n=11, k=4):
     rng, X, M, focal = problem(seed, n)
     given_ = dissimilarities(X, "euclidean")
-    return [sampled_conflicts(given_, 0.9, k, rng).target(focal)], M
+    return sampled_conflicts(given_, 0.9, k, rng).pairs(focal), M
 
 
 # Sampled pairs.
@@ -89,15 +82,15 @@ def test_every_pair_is_as_likely():
 @settings(deadline=None, max_examples=8)
 @given(SEEDS)
 def test_sampled_pairs_meet_the_literal_sums(seed):
-    (target,), M = sampled_target(seed)
-    C, J, T = target
+    pairs, M = sampled_pairs(seed)
+    C, J, T = pairs
     errors = [
         (M[i] @ C @ M[j] - t) ** 2
         for i, row in enumerate(J)
         for j, t in zip(row, T[i], strict=True)
     ]
-    assert target.objective(M) == pytest.approx(sum(errors) / 2)
-    Q, u = target.row_problems(M, M.T @ M, slice(2, 5))
+    assert pairs.objective(M) == pytest.approx(sum(errors) / 2)
+    Q, u = pairs.row_problems(M, M.T @ M, slice(2, 5))
     for i in range(2, 5):
         literal_Q = sum(C @ np.outer(M[j], M[j]) @ C for j in J[i])
         literal_u = -2.0 * sum(t * C @ M[j] for j, t in zip(J[i], T[i], strict=True))
@@ -112,40 +105,38 @@ def test_with_all_partners_a_sample_is_all_pairs(seed):
     n, C = len(X), disjoint_matrix(focal)
     T = wanted_conflict(squareform(pdist(X)), 1.5)
     partners = sample_partners(n, n - 1, rng)
-    every, sample = (
-        [AllPairs(C, T)],
-        [SampledPairs(C, partners, T[np.arange(n)[:, None], partners])],
-    )
-    assert objective(sample, M) == pytest.approx(objective(every, M))
+    every = AllPairs(C[None], T[None], np.ones(n))
+    sample = SampledPairs(C, partners, T[np.arange(n)[:, None], partners])
+    assert sample.objective(M) == pytest.approx(every.objective(M))
     rows, E = slice(1, 9), rng.dirichlet(np.ones(len(focal)), size=n) - M
     for one, other in zip(
-        row_problems(sample, M, M.T @ M, rows), row_problems(every, M, M.T @ M, rows), strict=True
+        sample.row_problems(M, M.T @ M, rows), every.row_problems(M, M.T @ M, rows), strict=True
     ):
         np.testing.assert_allclose(one, other, atol=1e-12)
     np.testing.assert_allclose(
-        line_coefficients(sample, M, E), line_coefficients(every, M, E), atol=1e-11
+        sample.line_coefficients(M, E), every.line_coefficients(M, E), atol=1e-11
     )
-    cross = [target.cross_terms(M[rows], E[rows], rows) for (target,) in (sample, every)]
+    cross = [pairs.cross_terms(M[rows], E[rows], rows) for pairs in (sample, every)]
     assert cross[0] == pytest.approx(cross[1])
     (one, drop, _), (other, other_drop, _) = sweep(sample, M), sweep(every, M)
     assert drop == pytest.approx(other_drop)
-    assert objective(every, one) == pytest.approx(objective(every, other))
+    assert every.objective(one) == pytest.approx(every.objective(other))
 
 
 @settings(deadline=None, max_examples=8)
 @given(SEEDS)
 def test_a_sweep_over_sampled_pairs_knows_by_how_much_it_lowers_the_stress(seed):
-    targets, M = sampled_target(seed, n=40, k=7)
+    pairs, M = sampled_pairs(seed, n=40, k=7)
     path = []
     for _ in range(3):
-        before, J = M, objective(targets, M)
-        M, drop, _ = sweep(targets, before)
+        before, J = M, pairs.objective(M)
+        M, drop, _ = sweep(pairs, before)
         path.append((before, M))
         assert drop >= 0.0
-        assert objective(targets, M) == pytest.approx(J - drop, abs=1e-11)
-    beyond, gain = extrapolate(targets, path)
+        assert pairs.objective(M) == pytest.approx(J - drop, abs=1e-11)
+    beyond, gain = extrapolate(pairs, path)
     assert gain >= 0.0
-    assert objective(targets, beyond) == pytest.approx(objective(targets, M) - gain, abs=1e-11)
+    assert pairs.objective(beyond) == pytest.approx(pairs.objective(M) - gain, abs=1e-11)
 
 
 # The estimator.

@@ -269,3 +269,12 @@ def test_other_functions_refuse_bad_arguments():
         set_names(np.eye(2, dtype=bool), "ab")
     with pytest.raises(ValueError, match=r"`focal_sets` must be an \(f, c\) array"):
         check_focal_sets(1.0)
+
+
+def test_weights_count_in_the_similarity_of_clusters():
+    P = np.random.default_rng(0).dirichlet(np.ones(3), size=6)
+    weights = [1, 0, 2, 3, 1, 1]
+    np.testing.assert_allclose(
+        cluster_similarity(P, sample_weight=weights),
+        cluster_similarity(P.repeat(weights, axis=0)),
+    )

@@ -210,6 +210,33 @@ def test_square_and_contains():
     np.testing.assert_allclose(intervals.length, [0.3, 0.0, 0.7], rtol=0, atol=1e-15)
 
 
+@settings(deadline=None, max_examples=20)
+@given(B=st.integers(20, 90), n=st.integers(1, 6), c=st.integers(1, 4), seed=st.integers(0, 99))
+def test_the_own_bounds_are_those_of_an_object_and_a_copy_of_itself(B, n, c, seed):
+    P = np.random.default_rng(seed).dirichlet(np.ones(c), size=(B, n))
+    for intervals in pairwise_intervals(P, [0.9, 0.5]):
+        twice = pairwise_intervals(P.repeat(2, axis=1), intervals.level)
+        for own, bound in zip(
+            (intervals.own_lower, intervals.own_upper), (twice.lower, twice.upper), strict=True
+        ):
+            copies = squareform(bound)[range(0, 2 * n, 2), range(1, 2 * n, 2)]
+            np.testing.assert_allclose(own, copies, rtol=0, atol=1e-15)
+            assert not own.flags.writeable
+
+
+def test_own_bounds_are_checked():
+    with pytest.raises(ValueError, match="`own_lower` must be given with `own_upper`, got None"):
+        PairwiseIntervals([0.1], [0.2], 0.9, own_upper=[0.5, 0.5])
+    with pytest.raises(ValueError, match=r"`own_lower` must have shape \(2,\), .* got \(1,\)"):
+        PairwiseIntervals([0.1], [0.2], 0.9, own_lower=[0.5], own_upper=[0.5])
+    with pytest.raises(
+        ValueError, match=r"`own_lower` must satisfy .* for object 1"
+    ):
+        PairwiseIntervals([0.1], [0.2], 0.9, own_lower=[0.5, 0.6], own_upper=[0.5, 0.5])
+    with pytest.raises(ValueError, match="`own_upper` must be finite, got nan for object 0"):
+        PairwiseIntervals([0.1], [0.2], 0.9, own_lower=[0.5, 0.5], own_upper=[np.nan, 0.5])
+
+
 def test_values_are_frozen_copies():
     lower = np.array([0.5])
     intervals = PairwiseIntervals(lower, [0.6], level=0.9)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from credpart._bootstrap import bootstrap
+    from credpart._irqp import irqp
     from credpart.clustering import CalibratedClustering
     from credpart.comparison import compare
     from credpart.diagnostics import diagnose
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from credpart.evclus import EVCLUS
     from credpart.focal import focal_sets
     from credpart.intervals import PairwiseIntervals, pairwise_intervals
-    from credpart.masses import irqp
     from credpart.mixture import MixtureFamily, fit_mixture, select_mixture
     from credpart.partition import EvidentialPartition
     from credpart.r_names import bootclus
@@ -33,7 +33,7 @@ _HOME = {
     "EvidentialPartition": "credpart.partition",
     "PairwiseIntervals": "credpart.intervals",
     "pairwise_intervals": "credpart.intervals",
-    "irqp": "credpart.masses",
+    "irqp": "credpart._irqp",
     "bootstrap": "credpart._bootstrap",
     "CalibratedClustering": "credpart.clustering",
     "CalibratedResult": "credpart.result",

@@ -166,14 +166,14 @@ class CalibrationOptions:
             else check_integer("overlap", overlap, at_least=1),
         )
 
-    def sets_for(self, posteriors: Array) -> BoolArray:
-        """The focal sets (f, c) for clusters with these posteriors (n, c)."""
+    def sets_for(self, posteriors: Array, weights: Array) -> BoolArray:
+        """The focal sets (f, c) for clusters with these posteriors (n, c) of weighted objects."""
         return focal_sets(
             posteriors.shape[1],
             self.focal_sets,
             omega=self.omega,
             overlap=self.overlap,
-            similarity=cluster_similarity(posteriors),
+            similarity=cluster_similarity(posteriors, sample_weight=weights),
         )
 
 

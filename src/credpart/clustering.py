@@ -165,7 +165,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         y : ignored
             Present for scikit-learn's convention.
         sample_weight : array of shape (n,), optional
-            Weights of the objects.
+            Weights of the objects.  A weight of 2 is the object twice, in every stage.
         """
         data, models = read(X, "model", self.model, at_least=2)
         validate_data(BaseEstimator(), X, skip_check_array=True)  # refuses names of mixed types

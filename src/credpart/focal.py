@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart._checks import check_choice, check_integer, in_row
+from credpart._checks import check_choice, check_integer, check_weights, in_row
 from credpart._messages import Message, Name, Setting
 from credpart.errors import InputError
 
@@ -157,13 +157,15 @@ def canonical_order(sets: BoolArray) -> BoolArray:
     return distinct[np.argsort(distinct.sum(axis=1), kind="stable")]
 
 
-def cluster_similarity(posteriors: ArrayLike) -> Array:
-    """Return how much clusters overlap, ``s_kl = sum_i pi_k(x_i) pi_l(x_i)``, shape (c, c).
+def cluster_similarity(posteriors: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Array:
+    """Return how much clusters overlap, ``s_kl = sum_i w_i pi_k(x_i) pi_l(x_i)``, shape (c, c).
 
     Parameters
     ----------
     posteriors : array of shape (n, c)
         Probabilities of the clusters, or plausibilities.
+    sample_weight : array of shape (n,), optional
+        Weights w of the objects, by default all 1.
 
     Examples
     --------
@@ -174,7 +176,8 @@ def cluster_similarity(posteriors: ArrayLike) -> Array:
     values = np.asarray(posteriors, dtype=np.float64)
     if values.ndim != 2:
         raise InputError("posteriors", "have shape (n, c)", values.shape)
-    return values.T @ values
+    weighted = np.sqrt(check_weights("sample_weight", sample_weight, len(values)))[:, None] * values
+    return weighted.T @ weighted
 
 
 def overlapping_pairs(similarity: ArrayLike, overlap: int = 2) -> IntArray:

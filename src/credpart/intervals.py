@@ -10,7 +10,7 @@ are made and reduced tile by tile.  The size of a tile depends on the problem al
 value is a sum in the order of k, so the number of jobs changes no bit.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, isqrt
 from typing import Any, NamedTuple, overload
@@ -43,6 +43,10 @@ class PairwiseIntervals:
         Bounds of each pair i < j, row by row, as `scipy.spatial.distance.squareform` orders them.
     level : float
         Confidence level ``1 - alpha``, in (0, 1).
+    own_lower, own_upper : array-like of shape (n,), optional
+        Bounds of each object and a copy of itself, ``P_ii = sum_k pi_ik^2``: two objects with the
+        same values need not be in the same cluster.  They are needed only where a weight says
+        that there are copies; `pairwise_intervals` computes them.
 
     Examples
     --------
@@ -56,15 +60,29 @@ class PairwiseIntervals:
     lower: Array
     upper: Array
     level: float
+    own_lower: Array | None = None
+    own_upper: Array | None = None
 
     def __post_init__(self) -> None:
         level = check_fraction("level", self.level)
-        lower, upper = _condensed("lower", self.lower), _condensed("upper", self.upper)
-        _put_in_order(lower, upper)
-        for bound in (lower, upper):
+        pairs = {name: _condensed(name, getattr(self, name)) for name in ("lower", "upper")}
+        _put_in_order(pairs, "pair")
+        bounds = pairs | self._own_bounds(_n_objects(len(pairs["lower"])))
+        for bound in bounds.values():
             bound.flags.writeable = False
-        for name, value in (("lower", lower), ("upper", upper), ("level", level)):
+        for name, value in (*bounds.items(), ("level", level)):
             object.__setattr__(self, name, value)
+
+    def _own_bounds(self, n: int) -> dict[str, Array]:
+        """Return the checked bounds of objects and their copies by name, if they were given."""
+        given = {"own_lower": self.own_lower, "own_upper": self.own_upper}
+        own = {name: _of_objects(name, b, n) for name, b in given.items() if b is not None}
+        if len(own) == 1:
+            (missing,) = given.keys() - own.keys()
+            raise InputError(missing, Message("be given with ", Name(min(own))), None)
+        if own:
+            _put_in_order(own, "object")
+        return own
 
     def __repr__(self) -> str:
         mean = f", mean length {self.length.mean():.4g}" if len(self.lower) else ""
@@ -88,14 +106,14 @@ class PairwiseIntervals:
         return bounds
 
     def contains(self, P: ArrayLike) -> BoolArray:
-        """Tell which pairs have their value of ``P`` (condensed or square) within the bounds."""
+        """Return which pairs have their value of ``P`` (condensed or square) within the bounds."""
         values = np.asarray(P, dtype=np.float64)
         n = self.n_objects
         if values.shape not in ((n, n), self.lower.shape):
             raise InputError("P", f"have shape {self.lower.shape} or {(n, n)}", values.shape)
         if values.ndim == 2:
             values = squareform(values, checks=False)
-        return np.asarray((self.lower <= values) & (values <= self.upper))
+        return (self.lower <= values) & (values <= self.upper)
 
 
 @overload
@@ -125,10 +143,10 @@ def pairwise_intervals(
         Confidence level ``1 - alpha``; several share one pass.  At least ``2 / alpha`` replicates
         are needed.
     n_jobs : int, optional
-        Number of threads, as in joblib; `joblib.parallel_config` is respected.  It changes no bit
-        of the result.
+        Number of threads, as in joblib; `joblib.parallel_config` is respected.  The result does
+        not depend on it.
     progress : callable, optional
-        Called with "intervals" and the share that is done.
+        Called with "intervals" and the fraction of the work that is done.
 
     Returns
     -------
@@ -154,9 +172,10 @@ def pairwise_intervals(
             progress("intervals", 1.0 - left**2)  # what is left has pairs within itself only
     empty = np.empty((len(ranks), 2, 0))
     bounds = np.concatenate([empty, *slabs], axis=2)
+    own = _own_bounds(by_object, ranks)
     results = [
-        PairwiseIntervals(lower, upper, one)
-        for (lower, upper), one in zip(bounds, levels, strict=True)
+        PairwiseIntervals(lower, upper, one, own_lower, own_upper)
+        for one, (lower, upper), (own_lower, own_upper) in zip(levels, bounds, own, strict=True)
     ]
     return results if isinstance(level, Iterable) else results[0]
 
@@ -268,6 +287,14 @@ def _slab(left: Array, right: Array, rows: slice, first: int, ranks: list[Rank])
     return np.clip(bounds, 0.0, 1.0, out=bounds)
 
 
+def _own_bounds(by_object: Array, ranks: list[Rank]) -> Array:
+    """Bounds (levels, 2, n) of each object and a copy of itself."""
+    size = max(1, TILE_VALUES // by_object.shape[2])
+    blocks = [by_object[i : i + size] for i in range(0, len(by_object), size)]
+    bounds = [_quantiles(np.einsum("nkb,nkb->nb", one, one), ranks) for one in blocks]
+    return np.clip(np.concatenate(bounds, axis=2), 0.0, 1.0)
+
+
 def _quantiles(values: Array, ranks: list[Rank]) -> Array:
     """Quantiles (levels, 2, rows) at both ends of each row; the rows are reordered in place.
 
@@ -374,21 +401,34 @@ def _condensed(name: str, value: ArrayLike) -> Array:
         pairs = f"({n} objects have {n * (n - 1) // 2} pairs, {n + 1} have {n * (n + 1) // 2})"
         got = Message(f"{len(bound)} {pairs}")
         raise InputError(name, "have n (n - 1) / 2 values for some n", got)
-    if not np.isfinite(bound).all():
-        first = int(np.flatnonzero(~np.isfinite(bound))[0])
-        raise InputError(name, "be finite", Message(f"{float(bound[first])} for pair {first}"))
+    _check_finite(name, bound, "pair")
     return bound
 
 
-def _put_in_order(lower: Array, upper: Array) -> None:
+def _of_objects(name: str, value: ArrayLike, n: int) -> Array:
+    bound = np.array(value, dtype=np.float64)
+    if bound.shape != (n,):
+        raise InputError(name, f"have shape ({n},), one value for each object", bound.shape)
+    _check_finite(name, bound, "object")
+    return bound
+
+
+def _check_finite(name: str, bound: Array, what: str) -> None:
+    if not np.isfinite(bound).all():
+        first = int(np.flatnonzero(~np.isfinite(bound))[0])
+        raise InputError(name, "be finite", Message(f"{float(bound[first])} for {what} {first}"))
+
+
+def _put_in_order(bounds: Mapping[str, Array], what: str) -> None:
     """Check ``0 <= lower <= upper <= 1`` and take rounding errors away, in place."""
+    (name, lower), (name_of_upper, upper) = bounds.items()
     if lower.shape != upper.shape:
         got = Message(f"{len(lower)} and {len(upper)}")
-        raise InputError("lower", Message("be of the same length as ", Name("upper")), got)
+        raise InputError(name, Message("be of the same length as ", Name(name_of_upper)), got)
     bad = (lower < -ROUNDING) | (lower > upper + ROUNDING) | (upper > 1.0 + ROUNDING)
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
-        got = Message(f"[{lower[first]:g}, {upper[first]:g}] for pair {first}")
-        raise InputError("lower", "satisfy 0 <= lower <= upper <= 1", got)
+        got = Message(f"[{lower[first]:g}, {upper[first]:g}] for {what} {first}")
+        raise InputError(name, "satisfy 0 <= lower <= upper <= 1", got)
     np.clip(lower, 0.0, 1.0, out=lower)
     np.clip(upper, lower, 1.0, out=upper)

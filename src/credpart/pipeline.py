@@ -35,7 +35,7 @@ def calibrate(
         selection = choose_mixture(data, weights, models, options, n_jobs, progress)
         mixture = selection.best
         posteriors = mixture.posteriors_of(data.values)
-        sets = options.sets_for(posteriors)
+        sets = options.sets_for(posteriors, weights)
     check_total(weights, mixture.n_clusters)
     with shown("bootstrap", verbose, timings) as progress:  # Algorithm 1, lines 1-3
         plan = Plan(
@@ -51,7 +51,7 @@ def calibrate(
     with shown("intervals", verbose, timings) as progress:  # Algorithm 1, lines 4-11
         intervals = find_intervals(replicates, data, options.level, n_jobs, progress)
     with shown("partition", verbose, timings) as progress:  # Algorithm 2
-        found = find_partition(intervals, sets, posteriors, progress)
+        found = find_partition(intervals, sets, posteriors, weights, progress)
     return CalibratedResult(
         data=data,
         weights=weights,

@@ -14,13 +14,12 @@ from credpart._arrays import Array, BoolArray, IntArray
 from credpart._bootstrap import Replicates
 from credpart._checks import Table
 from credpart._columns import as_frame
+from credpart._irqp import IRQPResult, irqp, row_masses
+from credpart._irqp.initialisation import from_posteriors
 from credpart._progress import Progress, shown
 from credpart.calibration_options import CalibrationOptions
 from credpart.errors import InputError
 from credpart.intervals import PairwiseIntervals, cross_intervals, pairwise_intervals
-from credpart.masses import irqp, row_masses
-from credpart.masses.fitting import IRQPResult
-from credpart.masses.starts import from_posteriors
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
@@ -124,9 +123,12 @@ class CalibratedResult:
     def rmse(self) -> float:
         """Root mean square distance between the bounds of [Bel, Pl] and of the intervals.
 
-        J of Eq. (9) is a sum over n (n - 1) / 2 pairs with two bounds each.
+        J of Eq. (9) is a sum over n (n - 1) / 2 pairs with two bounds each.  With weights it is
+        over pairs of copies, as `irqp` counts them.
         """
-        return float(np.sqrt(self.objective / (self.n_objects * (self.n_objects - 1))))
+        w = self.weights
+        n_bounds = w.sum() ** 2 - (w * np.minimum(w, 1.0)).sum()
+        return float(np.sqrt(self.objective / n_bounds))
 
     def parameters(self) -> dict[str, Any]:
         """Parameters of a `CalibratedClustering` that finds this result in these data."""
@@ -181,11 +183,11 @@ class CalibratedResult:
             omega=omega,
             overlap=overlap,
         )
-        sets, timings = options.sets_for(self.posteriors), dict(self.timings)
+        sets, timings = options.sets_for(self.posteriors, self.weights), dict(self.timings)
         with shown("intervals", verbose, timings) as progress:
             intervals = find_intervals(self.replicates, self.data, options.level, n_jobs, progress)
         with shown("partition", verbose, timings) as progress:
-            found = find_partition(intervals, sets, self.posteriors, progress)
+            found = find_partition(intervals, sets, self.posteriors, self.weights, progress)
         return replace(
             self,
             options=options,
@@ -211,7 +213,7 @@ class CalibratedResult:
                 rows = slice(first, first + size)
                 new = self.replicates.posteriors_of(values[rows], n_jobs=n_jobs)
                 bounds = cross_intervals(new, known, self.intervals.level, n_jobs=n_jobs)
-                masses[rows] = row_masses(self.partition, *bounds)
+                masses[rows] = row_masses(self.partition, *bounds, sample_weight=self.weights)
                 if progress is not None:
                     progress("predict", min(1.0, rows.stop / len(values)))
         return masses
@@ -237,11 +239,12 @@ def find_partition(
     intervals: PairwiseIntervals,
     sets: BoolArray,
     posteriors: Array,
+    weights: Array,
     progress: Progress | None = None,
 ) -> IRQPResult:
     """Algorithm 2, from the posteriors: so cluster k is component k of the mixture."""
     start = from_posteriors(posteriors, sets)
-    return irqp(intervals, sets, start=start, progress=progress)
+    return irqp(intervals, sets, sample_weight=weights, start=start, progress=progress)
 
 
 class Fitted(Protocol):

@@ -13,8 +13,6 @@ import numpy as np
 
 from credpart._arrays import Array, BoolArray, IntArray
 
-Mask = BoolArray
-
 # Both relative to the largest coefficient.  A full step leaves a gradient of 2 RIDGE |d|, and
 # |d| <= sqrt(2): below TOLERANCE, so one full step settles a face.
 RIDGE = 1e-12
@@ -74,8 +72,8 @@ def simplex_qp(Q: Array, u: Array, start: Array) -> Array:
 def rise(Q: Array, u: Array, x: Array, y: Array) -> Array:
     """Return ``f(y) - f(x)`` of each problem, for points of the simplex, without cancellation."""
     g = _gradient(Q, u, 0.5 * (x + y))
-    # The sums of x and y differ by a rounding error, which a large level of g would blow up.
-    return np.asarray(((y - x) * (g - g.min(axis=1, keepdims=True))).sum(axis=1))
+    # The sums of x and y differ by a rounding error, which a large constant in g would magnify.
+    return ((y - x) * (g - g.min(axis=1, keepdims=True))).sum(axis=1)
 
 
 def violation(Q: Array, u: Array, x: Array) -> Array:
@@ -96,12 +94,12 @@ def _gradient(Q: Array, u: Array, x: Array) -> Array:
     return 2.0 * (Q @ x[:, :, None])[:, :, 0] + u
 
 
-def _violation(g: Array, free: Mask) -> Array:
+def _violation(g: Array, free: BoolArray) -> Array:
     """Return the highest gradient on the support less the lowest anywhere: 0 at an optimum."""
-    return np.asarray(np.where(free, g, -np.inf).max(axis=1) - g.min(axis=1))
+    return np.where(free, g, -np.inf).max(axis=1) - g.min(axis=1)
 
 
-def _entering(g: Array, free: Mask, moved: Mask) -> Mask:
+def _entering(g: Array, free: BoolArray, moved: BoolArray) -> BoolArray:
     """Return, where the face is settled, the variable whose bound holds the objective up most.
 
     After a step of length zero the variable that had entered was the one to block it: the face
@@ -110,10 +108,10 @@ def _entering(g: Array, free: Mask, moved: Mask) -> Mask:
     spread = np.where(free, g, -np.inf).max(axis=1) - np.where(free, g, np.inf).min(axis=1)
     settled = (spread <= TOLERANCE) & moved
     lowest = np.arange(g.shape[1]) == g.argmin(axis=1)[:, None]
-    return np.asarray(lowest & settled[:, None])
+    return lowest & settled[:, None]
 
 
-def _packed(free: Mask) -> tuple[IntArray, Mask]:
+def _packed(free: BoolArray) -> tuple[IntArray, BoolArray]:
     """Return the indices of the free variables, padded to one length, and which are no padding."""
     counts = free.sum(axis=1, keepdims=True)
     width = int(counts.max())
@@ -121,7 +119,7 @@ def _packed(free: Mask) -> tuple[IntArray, Mask]:
     return columns, np.arange(width) < counts
 
 
-def _direction(Q_FF: Array, g: Array, used: Mask) -> Array:
+def _direction(Q_FF: Array, g: Array, used: BoolArray) -> Array:
     """Solve the KKT system of ``min g' d + d' (Q + RIDGE I) d`` subject to ``sum(d) = 0``."""
     m, p = g.shape
     system = np.zeros((m, p + 1, p + 1))
@@ -133,7 +131,7 @@ def _direction(Q_FF: Array, g: Array, used: Mask) -> Array:
     return np.linalg.solve(system, target)[:, :p, 0]
 
 
-def _step(x: Array, d: Array) -> tuple[Array, Mask]:
+def _step(x: Array, d: Array) -> tuple[Array, BoolArray]:
     """Return the longest feasible step, at most 1, and the variables it takes to zero."""
     reach = np.divide(x, -d, out=np.full_like(x, np.inf), where=d < -TINY)
     length = np.minimum(reach.min(axis=1, keepdims=True), 1.0)

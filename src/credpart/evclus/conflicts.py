@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from credpart._arrays import Array, BoolArray
+from credpart._irqp.descent import AllPairs, Pairs
 from credpart._messages import Message
 from credpart.dissimilarities import Dissimilarities
 from credpart.errors import InputError
 from credpart.evclus.sampling import SampledPairs, sample_partners
 from credpart.focal import disjoint_matrix
-from credpart.masses.descent import AllPairs, Target
 
 APART = 0.95  # the conflict that objects at the distance d0 should have
 
@@ -25,12 +25,15 @@ APART = 0.95  # the conflict that objects at the distance d0 should have
 class Conflicts(NamedTuple):
     """What the conflicts should be, whatever the focal sets."""
 
-    of_form: Callable[[Array], Target]
+    of_form: Callable[[Array], Pairs]
     total: float  # the sum over pairs of their squares, by which the stress is divided
     d0: float
 
-    def target(self, focal: BoolArray) -> Target:
-        """Return what ``kappa_ij = m_i' C m_j`` should be; C is that of Eq. (12)."""
+    def pairs(self, focal: BoolArray) -> Pairs:
+        """Return the pairs, and what ``kappa_ij = m_i' C m_j`` should be for them.
+
+        C is that of Eq. (12).
+        """
         return self.of_form(disjoint_matrix(focal))
 
 
@@ -39,7 +42,8 @@ def all_conflicts(given: Dissimilarities, quantile: float) -> Conflicts:
     D = given.all()
     d0 = scale(D[np.triu_indices(len(D), 1)], quantile)
     values = wanted_conflict(D, d0)
-    return Conflicts(lambda C: AllPairs(C, values), 0.5 * float(np.vdot(values, values)), d0)
+    total = 0.5 * float(np.vdot(values, values))
+    return Conflicts(lambda C: AllPairs(C[None], values[None], np.ones(len(D))), total, d0)
 
 
 def sampled_conflicts(
@@ -61,7 +65,7 @@ def wanted_conflict(D: Array, d0: float) -> Array:
     >>> wanted_conflict(np.array([0.0, 2.0]), 2.0).round(2)
     array([0.  , 0.95])
     """
-    return np.asarray(-np.expm1(np.log(1.0 - APART) * (D / d0) ** 2))
+    return -np.expm1(np.log(1.0 - APART) * (D / d0) ** 2)
 
 
 def scale(D: Array, quantile: float) -> float:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from credpart._arrays import Array, BoolArray
 from credpart._checks import check_choice, check_fraction, check_integer
+from credpart._irqp.descent import Descent, descend
 from credpart._messages import Name
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
@@ -17,7 +18,6 @@ from credpart.dissimilarities import METRICS, Dissimilarities, check_distinct, d
 from credpart.errors import ConvergenceWarning, InputError
 from credpart.evclus.conflicts import Conflicts, all_conflicts, sampled_conflicts
 from credpart.focal import KINDS, cluster_similarity, focal_sets
-from credpart.masses.descent import Descent, descend
 from credpart.partition import EvidentialPartition
 from credpart.partition.special import check_masses
 
@@ -214,13 +214,12 @@ class EVCLUS(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return [masses]
 
     def _best(self, conflicts: Conflicts, focal: BoolArray, starts: list[Array]) -> Descent:
-        targets = [conflicts.target(focal)]
+        pairs = conflicts.pairs(focal)
         floor = SMALL_STRESS * conflicts.total
         descents = [
-            descend(targets, M, tol=self.tol, max_sweeps=self.max_sweeps, floor=floor)
-            for M in starts
+            descend(pairs, M, tol=self.tol, max_sweeps=self.max_sweeps, floor=floor) for M in starts
         ]
-        return min(descents, key=lambda descent: float(descent.history[-1]))
+        return min(descents, key=lambda descent: descent.objective)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -231,4 +230,4 @@ class EVCLUS(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 def _widened(masses: Array, focal: BoolArray, wider: BoolArray) -> Array:
     """Return the same masses on more focal sets."""
     same = (focal[:, None] == wider).all(axis=2)  # (f, wider f)
-    return np.asarray(masses @ same)
+    return masses @ same

@@ -11,20 +11,19 @@ from typing import NamedTuple
 import numpy as np
 
 from credpart._arrays import Array, IntArray
-from credpart.masses.descent import blocks_of, missed_change
+from credpart._irqp.descent import blocks_of, missed_change
 
 BLOCK = 256  # rows solved together, at most: more than for all pairs, as few are partners
 STRIPE_PAIRS = 2**16  # pairs looked at together
 
-Partners = IntArray
 
+def sample_partners(n: int, k: int, rng: np.random.Generator) -> IntArray:
+    """Return k partners of each of n objects, shape (n, k); if i has the partner j, then j has i.
 
-def sample_partners(n: int, k: int, rng: np.random.Generator) -> Partners:
-    """Return k partners of each of n objects, shape (n, k), such that i is a partner of its own.
-
-    Objects stand on a circle in random order, and are partners if they are one of some random
-    numbers of places apart: every pair is as likely, and every object is in k pairs.  No such
-    sample exists if n and k are odd; each object then has k + 1 partners.
+    Objects are placed on a circle in random order.  Two of them are partners if the number of
+    places between them is one of several random numbers: every pair is equally likely, and every
+    object is in k pairs.  No such sample exists if n and k are odd; each object then has k + 1
+    partners.
 
     >>> sample_partners(4, 3, np.random.default_rng(0)).shape
     (4, 3)
@@ -35,23 +34,28 @@ def sample_partners(n: int, k: int, rng: np.random.Generator) -> Partners:
     steps = np.concatenate([steps, -steps, np.full(int(with_opposite), n // 2)])
     order = rng.permutation(n)
     place = np.argsort(order)
-    return np.asarray(order[(place[:, None] + steps) % n])
+    return order[(place[:, None] + steps) % n]
 
 
 class SampledPairs(NamedTuple):
-    """The values that a form should take for the pairs of a sample; see `Target`."""
+    """The values that a form should take for the pairs of a sample; see `Pairs`."""
 
     form: Array  # B (f, f), symmetric
-    partners: Partners  # (n, k): if i has the partner j, then j has i
+    partners: IntArray  # (n, k): if i has the partner j, then j has i
     values: Array  # T (n, k)
 
     @property
+    def weights(self) -> Array:
+        """See `Pairs`: all 1."""
+        return np.ones(len(self.partners))
+
+    @property
     def block(self) -> int:
-        """See `Target`."""
+        """See `Pairs`."""
         return BLOCK
 
     def row_problems(self, M: Array, gram: Array, rows: slice) -> tuple[Array, Array]:
-        """See `Target`: in (18), the sums are over the partners."""
+        """See `Pairs`: in (18), the sums are over the partners."""
         B, T = self.form, self.values[rows]
         near = M[self.partners[rows]]
         Q = B @ (near.mT @ near) @ B  # (18a)
@@ -59,7 +63,7 @@ class SampledPairs(NamedTuple):
         return Q, u
 
     def cross_terms(self, old: Array, move: Array, rows: slice) -> float:
-        """See `Target`: only partners within the block matter."""
+        """See `Pairs`: only partners within the block matter."""
         B, J = self.form, self.partners[rows]
         i, slot = np.nonzero((rows.start <= J) & (rows.stop > J))
         j = J[i, slot] - rows.start
@@ -70,7 +74,7 @@ class SampledPairs(NamedTuple):
         return 0.5 * float(missed.sum())  # each pair was met twice
 
     def objective(self, M: Array) -> float:
-        """See `Target`."""
+        """See `Pairs`."""
         MB, total = M @ self.form, 0.0
         for rows in self._stripes():
             errors = (M[self.partners[rows]] @ MB[rows, :, None])[:, :, 0] - self.values[rows]
@@ -78,7 +82,7 @@ class SampledPairs(NamedTuple):
         return 0.5 * total
 
     def line_coefficients(self, M: Array, E: Array) -> Array:
-        """See `Target`: the error of a pair is ``a + b s + c s^2``."""
+        """See `Pairs`: the error of a pair is ``a + b s + c s^2``."""
         left = np.stack([M @ self.form, E @ self.form], axis=2)
         total = np.zeros(5)
         for rows in self._stripes():
@@ -97,5 +101,5 @@ class SampledPairs(NamedTuple):
         return blocks_of(n, max(1, STRIPE_PAIRS // k))
 
 
-def _products(left: Array, i: Partners, right: Array, j: Partners) -> Array:
-    return np.asarray(np.einsum("pf,pf->p", left[i], right[j]))
+def _products(left: Array, i: IntArray, right: Array, j: IntArray) -> Array:
+    return np.einsum("pf,pf->p", left[i], right[j])

@@ -10,19 +10,13 @@ from scipy.spatial.distance import squareform
 from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
+from credpart._irqp import irqp, row_masses
+from credpart._irqp.descent import AllPairs, extrapolate, sweep
+from credpart._irqp.initialisation import from_posteriors, matching_numbers
+from credpart._irqp.multistart import CLEAR, is_symmetric, matching_columns, mean_length
 from credpart.errors import ConvergenceWarning
 from credpart.focal import cluster_similarity, disjoint_matrix, focal_sets, same_matrix
 from credpart.intervals import PairwiseIntervals, pairwise_intervals
-from credpart.masses import irqp, row_masses
-from credpart.masses.descent import (
-    AllPairs,
-    extrapolate,
-    line_coefficients,
-    objective,
-    row_problems,
-    sweep,
-)
-from credpart.masses.starts import matching_numbers
 from credpart.partition import EvidentialPartition
 
 REFERENCE = np.load(Path(__file__).parent / "reference" / "irqp_iris.npz")
@@ -98,11 +92,14 @@ def daqp_minimum(Q, u):
     return x @ Q @ x + u @ x
 
 
-def targets_of(intervals, focal):
-    apart = 1.0 - squareform(intervals.upper)
-    np.fill_diagonal(apart, 0.0)
-    same = squareform(intervals.lower)
-    return [AllPairs(same_matrix(focal), same), AllPairs(disjoint_matrix(focal), apart)]
+def pairs_of(intervals, focal, weights=None):
+    n = intervals.n_objects
+    forms = np.stack([same_matrix(focal), disjoint_matrix(focal)])
+    values = np.stack([squareform(intervals.lower), 1.0 - squareform(intervals.upper)])
+    weights = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
+    own = 0.0 if intervals.own_lower is None else [intervals.own_lower, 1.0 - intervals.own_upper]
+    values[:, range(n), range(n)] = np.where(weights > 1.0, own, 0.0)
+    return AllPairs(forms, values, weights)
 
 
 def relabelled(masses, focal):
@@ -199,19 +196,17 @@ def test_a_block_that_would_not_lower_the_objective_is_halved():
     apart = np.zeros((8, 8))
     apart[0, 1] = apart[1, 0] = 1.0
     focal = focal_sets(2)
-    targets = [
-        AllPairs(same_matrix(focal), np.zeros((8, 8))),
-        AllPairs(disjoint_matrix(focal), apart),
-    ]
-    M, drop, _ = sweep(targets, np.eye(3)[[0, 0, 2, 2, 2, 2, 2, 2]])
+    forms = np.stack([same_matrix(focal), disjoint_matrix(focal)])
+    pairs = AllPairs(forms, np.stack([np.zeros((8, 8)), apart]), np.ones(8))
+    M, drop, _ = sweep(pairs, np.eye(3)[[0, 0, 2, 2, 2, 2, 2, 2]])
     assert drop == pytest.approx(2.0)  # together and not apart, before
-    assert objective(targets, M) == pytest.approx(0.0, abs=1e-12)
+    assert pairs.objective(M) == pytest.approx(0.0, abs=1e-12)
 
 
 @settings(deadline=None, max_examples=60)
 @given(intervals=any_intervals(), focal=families(), seed=st.integers(0, 5))
 def test_sweeps_never_raise_the_objective(intervals, focal, seed):
-    result = irqp(intervals, focal, start="random", random_state=seed)
+    result = irqp(intervals, focal, start="random", n_starts=1, random_state=seed)
     assert (np.diff(result.history) <= 0.0).all()
     assert result.converged
     literal = literal_objective(intervals, result.partition)
@@ -221,19 +216,19 @@ def test_sweeps_never_raise_the_objective(intervals, focal, seed):
 @settings(deadline=None, max_examples=40)
 @given(intervals=any_intervals(), focal=families(), seed=st.integers(0, 100))
 def test_a_sweep_knows_by_how_much_it_lowers_the_objective(intervals, focal, seed):
-    targets = targets_of(intervals, focal)
+    pairs = pairs_of(intervals, focal)
     rng = np.random.default_rng(seed)
     M = rng.dirichlet(np.ones(len(focal)), size=intervals.n_objects)
     path = []
     for _ in range(3):
-        before, J = M, objective(targets, M)
-        M, drop, _ = sweep(targets, before)
+        before, J = M, pairs.objective(M)
+        M, drop, _ = sweep(pairs, before)
         path.append((before, M))
         assert drop >= 0.0
-        assert objective(targets, M) == pytest.approx(J - drop, abs=1e-11)
-    beyond, gain = extrapolate(targets, path)
+        assert pairs.objective(M) == pytest.approx(J - drop, abs=1e-11)
+    beyond, gain = extrapolate(pairs, path)
     assert gain >= 0.0
-    assert objective(targets, beyond) == pytest.approx(objective(targets, M) - gain, abs=1e-11)
+    assert pairs.objective(beyond) == pytest.approx(pairs.objective(M) - gain, abs=1e-11)
     assert (beyond >= 0.0).all()
     np.testing.assert_allclose(beyond.sum(axis=1), 1.0, atol=1e-12)
 
@@ -243,7 +238,7 @@ def test_a_sweep_knows_by_how_much_it_lowers_the_objective(intervals, focal, see
 def test_row_problems_are_those_printed(intervals, focal, seed):
     n = intervals.n_objects
     M = np.random.default_rng(seed).dirichlet(np.ones(len(focal)), size=n)
-    Q, u = row_problems(targets_of(intervals, focal), M, M.T @ M, slice(0, n))
+    Q, u = pairs_of(intervals, focal).row_problems(M, M.T @ M, slice(0, n))
     for i in range(n):
         literal_Q, literal_u, _ = literal_row(i, intervals, EvidentialPartition(M, focal))
         np.testing.assert_allclose(Q[i], literal_Q, atol=1e-12)
@@ -256,10 +251,10 @@ def test_line_coefficients_are_those_of_the_objective(seed, step):
     rng = np.random.default_rng(seed)
     forms, values = rng.normal(size=(2, 5, 5)), rng.normal(size=(2, 9, 9))
     values[:, range(9), range(9)] = 0.0
-    targets = [AllPairs(B + B.T, T + T.T) for B, T in zip(forms, values, strict=True)]
+    pairs = AllPairs(forms + forms.mT, values + values.mT, np.ones(9))
     M, goal = rng.dirichlet(np.ones(5), size=(2, 9))
-    coefficients = line_coefficients(targets, M, goal - M)
-    change = objective(targets, M + step * (goal - M)) - objective(targets, M)
+    coefficients = pairs.line_coefficients(M, goal - M)
+    change = pairs.objective(M + step * (goal - M)) - pairs.objective(M)
     assert np.polynomial.Polynomial(coefficients)(step) == pytest.approx(change, abs=1e-9)
 
 
@@ -287,7 +282,7 @@ def test_chosen_pairs_of_many_clusters():
     assert (result.partition.labels == labels).mean() > 0.9
     # Without labels the clusters must be numbered as the pairs ask for.
     without = irqp(intervals, focal)
-    random = irqp(intervals, focal, start="random", random_state=0)
+    random = irqp(intervals, focal, start="random", n_starts=1, random_state=0)
     assert without.objective < random.objective
 
 
@@ -359,6 +354,220 @@ def test_new_objects_are_independent_of_each_other():
     assert row_masses(partition, lower[:0], lower[:0]).shape == (0, len(focal))
 
 
+# Weights.
+
+
+@st.composite
+def weighted_problems(draw):
+    """Posteriors (B, n, c), whole weights, and focal sets."""
+    n, c = draw(st.integers(4, 14)), draw(st.integers(2, 4))
+    seed = draw(st.integers(0, 1000))
+    rng = np.random.default_rng(seed)
+    P = posteriors(n, c, draw(st.floats(1.0, 4.0)), seed)
+    weights = rng.integers(1, 5, size=n)
+    kind = draw(st.sampled_from(["singletons", "pairs", "full"]))
+    return P, weights, focal_sets(c, kind, omega=draw(st.booleans()))
+
+
+@settings(deadline=None, max_examples=40)
+@given(problem=weighted_problems(), seed=st.integers(0, 100))
+def test_a_weighted_row_problem_is_that_of_one_copy_among_repeated_objects(problem, seed):
+    P, weights, focal = problem
+    pairs = pairs_of(pairwise_intervals(P), focal, weights)
+    n, rng = len(weights), np.random.default_rng(seed)
+    M = rng.dirichlet(np.ones(len(focal)), size=n)
+    Q, u = pairs.row_problems(M, (weights[:, None] * M).T @ M, slice(0, n))
+    many = pairwise_intervals(P.repeat(weights, axis=1))
+    repeated = EvidentialPartition(M.repeat(weights, axis=0), focal)
+    for i, copy in enumerate(np.cumsum(weights) - 1):
+        literal_Q, literal_u, _ = literal_row(copy, many, repeated)
+        np.testing.assert_allclose(Q[i], literal_Q, atol=1e-10)
+        np.testing.assert_allclose(u[i], literal_u, atol=1e-10)
+    assert pairs.objective(M) == pytest.approx(literal_objective(many, repeated), rel=1e-12)
+
+
+@settings(deadline=None, max_examples=10)
+@given(seed=st.integers(0, 1000), c=st.integers(2, 4), largest=st.sampled_from([2, 3, 10]))
+def test_a_weight_of_2_is_the_object_twice(seed, c, largest):
+    P = posteriors(40, c, 2.5, seed)
+    weights = np.random.default_rng(seed).integers(1, largest + 1, size=40)
+    focal = focal_sets(c, "pairs")
+    start = from_posteriors(P.mean(axis=0), focal)
+    few = irqp(pairwise_intervals(P), focal, sample_weight=weights, start=start, n_starts=1)
+    many = irqp(
+        pairwise_intervals(P.repeat(weights, axis=1)),
+        focal,
+        start=start.repeat(weights, axis=0),
+        n_starts=1,
+    )
+    assert few.objective == pytest.approx(many.objective, rel=1e-10)
+    np.testing.assert_allclose(
+        few.partition.masses.repeat(weights, axis=0), many.partition.masses, atol=1e-6
+    )
+
+
+@settings(deadline=None, max_examples=40)
+@given(problem=weighted_problems(), seed=st.integers(0, 100), scale=st.floats(0.1, 30.0))
+def test_a_weighted_sweep_knows_by_how_much_it_lowers_the_objective(problem, seed, scale):
+    P, _, focal = problem
+    n, rng = P.shape[1], np.random.default_rng(seed)
+    pairs = pairs_of(pairwise_intervals(P), focal, scale * rng.exponential(size=n) + 1e-3)
+    M = rng.dirichlet(np.ones(len(focal)), size=n)
+    path, accuracy = [], 1e-13 * pairs.weights.sum() ** 2
+    for _ in range(3):
+        before, J = M, pairs.objective(M)
+        M, drop, _ = sweep(pairs, before)
+        path.append((before, M))
+        assert drop >= 0.0
+        assert pairs.objective(M) == pytest.approx(J - drop, abs=accuracy)
+    beyond, gain = extrapolate(pairs, path)
+    assert gain >= 0.0
+    assert pairs.objective(beyond) == pytest.approx(pairs.objective(M) - gain, abs=accuracy)
+
+
+def test_the_step_of_a_heavy_object_is_halved_until_the_objective_falls():
+    # Copies of one object, which should be in one cluster with probability 1/2, and apart else.
+    # One copy alone moves to where it is right beside the others; together they go too far.
+    intervals = PairwiseIntervals([0.5], [0.5], 0.9, own_lower=[0.5, 0.5], own_upper=[0.5, 0.5])
+    start = [[0.1, 0.9], [0.5, 0.5]]
+    focal = focal_sets(2, "singletons")
+    result = irqp(intervals, focal, sample_weight=[1000, 1], start=start)
+    assert (np.diff(result.history) <= 0.0).all()
+    np.testing.assert_allclose(result.partition.masses, 0.5, atol=1e-6)
+
+
+def test_equal_weights_of_at_most_1_change_nothing():
+    P = posteriors(30, 3, 2.5)
+    plain = irqp(pairwise_intervals(P), focal_sets(3))
+    light = irqp(pairwise_intervals(P), focal_sets(3), sample_weight=np.full(30, 0.5))
+    assert light.objective == pytest.approx(0.25 * plain.objective)
+    np.testing.assert_allclose(light.partition.masses, plain.partition.masses, atol=1e-8)
+
+
+def test_without_weights_or_with_weights_of_1_the_bytes_are_the_same():
+    P = posteriors(30, 3, 2.5)
+    plain = irqp(pairwise_intervals(P), focal_sets(3)).partition.masses
+    ones = irqp(pairwise_intervals(P), focal_sets(3), sample_weight=np.ones(30)).partition.masses
+    assert plain.tobytes() == ones.tobytes()
+
+
+def test_an_object_without_weight_is_a_new_object():
+    P, focal = posteriors(30, 3, 2.5), focal_sets(3)
+    weights = np.repeat([1.0, 0.0, 2.0], 10)
+    kept = weights > 0.0
+    result = irqp(pairwise_intervals(P), focal, sample_weight=weights)
+    others = irqp(pairwise_intervals(P[:, kept]), focal, sample_weight=weights[kept])
+    assert result.partition.masses[kept].tobytes() == others.partition.masses.tobytes()
+    assert result.objective == others.objective
+    lower, upper = (bound[np.ix_(~kept, kept)] for bound in pairwise_intervals(P).square())
+    new = row_masses(others.partition, lower, upper, sample_weight=weights[kept])
+    np.testing.assert_allclose(result.partition.masses[~kept], new, atol=1e-9)
+
+
+def test_new_objects_see_weighted_objects_as_repeated_ones():
+    intervals, focal = CASES["full"]
+    M = irqp(intervals, focal).partition.masses
+    rng = np.random.default_rng(0)
+    lower, weights = rng.random((20, 60)) / 2.0, rng.integers(0, 4, size=60)
+    weighted = row_masses(EvidentialPartition(M, focal), lower, lower + 0.2, sample_weight=weights)
+    lower = lower.repeat(weights, axis=1)
+    repeated = row_masses(EvidentialPartition(M.repeat(weights, axis=0), focal), lower, lower + 0.2)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-7)
+
+
+def test_weights_above_1_need_the_bounds_of_copies():
+    intervals, focal = CASES["two objects"]
+    message = r"`intervals` must have `own_lower` .* and a weight of 2 in row 1"
+    with pytest.raises(ValueError, match=message):
+        irqp(intervals, focal, sample_weight=[1, 2])
+    irqp(intervals, focal, sample_weight=[1, 0.5])
+
+
+# Several starts.
+
+
+def uncertain(seed, n=12, c=3):
+    """Posteriors and intervals of objects without clear clusters, for which J has local minima."""
+    rng = np.random.default_rng(seed)
+    centres = rng.dirichlet(np.full(c, 0.3), size=n)
+    P = np.array([[rng.dirichlet(3.0 * one + 0.02) for one in centres] for _ in range(20)])
+    return P, pairwise_intervals(P)
+
+
+def test_more_starts_find_a_lower_minimum_where_the_intervals_are_long():
+    _, intervals = uncertain(0)
+    focal = focal_sets(3)
+    assert intervals.length.mean() > CLEAR
+    one, several = irqp(intervals, focal, n_starts=1), irqp(intervals, focal)
+    random = [
+        irqp(intervals, focal, start="random", n_starts=1, random_state=seed) for seed in range(3)
+    ]
+    assert several.objective < 0.99 * one.objective
+    assert several.objective == pytest.approx(min(r.objective for r in random))
+    assert several.objective == pytest.approx(literal_objective(intervals, several.partition))
+    assert several.n_starts > one.n_starts == 1
+    assert several.history[-1] == several.objective
+
+
+def test_one_start_is_enough_where_the_intervals_are_clear():
+    intervals = PairwiseIntervals(REFERENCE["lower"], REFERENCE["upper"], level=0.9)
+    assert irqp(intervals, focal_sets(3)).n_starts == 1
+    assert irqp(intervals, focal_sets(3), n_starts=3).n_starts == 3
+
+
+def test_the_first_start_is_kept_where_no_other_is_better():
+    intervals, focal = CASES["omega"]
+    first, best = irqp(intervals, focal, n_starts=1), irqp(intervals, focal, n_starts=4)
+    assert best.partition.masses.tobytes() == first.partition.masses.tobytes()
+
+
+def test_the_clusters_of_the_best_start_are_numbered_as_in_the_given_one():
+    _, intervals = uncertain(0)
+    focal = focal_sets(3)
+    best = irqp(intervals, focal)
+    # A start that leads to the worse minimum, with every numbering of the clusters.
+    for masses in relabelled(irqp(intervals, focal, n_starts=1).partition.masses, focal):
+        found = irqp(intervals, focal, start=masses, n_starts=6)
+        assert found.objective == pytest.approx(best.objective)
+        given_ = EvidentialPartition(masses, focal).pignistic
+        agreement = given_.T @ found.partition.pignistic
+        orders = [sum(agreement[k, order[k]] for k in range(3)) for order in permutations(range(3))]
+        assert np.trace(agreement) == pytest.approx(max(orders))
+
+
+def test_a_renumbering_that_the_focal_sets_do_not_allow_is_left_out():
+    focal = focal_sets(3, "pairs", pairs=[[0, 1]])  # {0}, {1}, {2}, {0, 1}
+    M = np.array([[0.6, 0.0, 0.0, 0.4], [0.0, 0.7, 0.0, 0.3], [0.0, 0.0, 1.0, 0.0]])
+    ones = np.ones(3)
+    assert matching_columns(M, focal, np.eye(4)[[1, 0, 2]], ones) == [1, 0, 2, 3]
+    assert matching_columns(M, focal, np.eye(4)[[2, 1, 0]], ones) is None
+
+
+def test_pairs_of_given_clusters_allow_one_start_only():
+    # Other starts number the clusters differently, and the chosen pairs become other pairs.
+    P, intervals = uncertain(0)
+    labels = P.mean(axis=0).argmax(axis=1)
+    chosen = focal_sets(3, "pairs", pairs=[[0, 1]])
+    assert irqp(intervals, chosen, start=labels).n_starts == 1
+    assert irqp(intervals, chosen).n_starts > 1
+    assert irqp(intervals, focal_sets(3), start=labels).n_starts > 1
+
+
+@pytest.mark.parametrize("kind", ["singletons", "pairs", "full"])
+def test_families_that_treat_all_clusters_alike(kind):
+    for omega in (False, True):
+        assert is_symmetric(focal_sets(4, kind, omega=omega))
+    assert not is_symmetric(focal_sets(4, "pairs", pairs=[[0, 1], [2, 3]]))
+
+
+def test_the_mean_length_is_that_of_repeated_objects():
+    P, _ = uncertain(0)
+    weights = np.r_[30, np.ones(11, dtype=int)]
+    pairs = pairs_of(pairwise_intervals(P), focal_sets(3), weights)
+    repeated = pairwise_intervals(P.repeat(weights, axis=1))
+    assert mean_length(pairs) == pytest.approx(repeated.length.mean())
+
+
 def test_the_result_is_read_only():
     result = irqp(*CASES["two objects"])
     for array in (result.history, result.partition.masses):
@@ -376,6 +585,9 @@ def test_the_result_is_read_only():
         ({"start": np.eye(2)}, r"`start` must have shape \(2,\) or \(2, 6\), got \(2, 2\)"),
         ({"start": np.ones((2, 6))}, r"`start` must have rows summing to 1"),
         ({"tol": 0.0}, r"`tol` must be a number in the open interval"),
+        ({"n_starts": 0}, r"`n_starts` must be 'auto' or an integer >= 1, got 0"),
+        ({"n_starts": "many"}, r"`n_starts` must be 'auto' or an integer >= 1, got 'many'"),
+        ({"sample_weight": [1, -1]}, r"`sample_weight` must be finite, non-negative"),
         ({"max_sweeps": 0}, r"`max_sweeps` must be an integer >= 1, got 0"),
         ({"focal_sets": focal_sets(3, empty=True)}, r"non-empty sets, got the empty set in row 0"),
     ],

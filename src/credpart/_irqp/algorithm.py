@@ -1,0 +1,288 @@
+"""The evidential partition that fits pairwise intervals: Algorithm 2 (IRQP), Eq. (8)-(19) of [D20].
+
+n objects, f focal sets, c clusters; ``M`` (n, f) holds the masses.
+"""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import squareform
+
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart._checks import check_choice, check_fraction, check_integer, check_weights, in_row
+from credpart._irqp.descent import AllPairs
+from credpart._irqp.initialisation import INITIALISATIONS, certain_masses
+from credpart._irqp.multistart import best_descent
+from credpart._irqp.new_objects import best_rows
+from credpart._messages import Message, Name
+from credpart._progress import Progress
+from credpart._random import random_generator
+from credpart._threads import one_blas_thread
+from credpart.errors import ConvergenceWarning, InputError, InputTypeError
+from credpart.focal import check_focal_sets, disjoint_matrix, same_matrix
+from credpart.intervals import PairwiseIntervals
+from credpart.partition import EvidentialPartition
+from credpart.partition.special import check_masses
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IRQPResult:
+    """What `irqp` found.
+
+    Attributes
+    ----------
+    partition : EvidentialPartition
+        The masses.
+    objective : float
+        J of Eq. (9), weighted if weights were given.
+    n_sweeps : int
+        Number of passes over all objects.
+    history : array of shape (n_sweeps,)
+        J of Eq. (9) after each sweep; it never rises.  [D20] accumulates another J^(t) in
+        Algorithm 2, of rows that still change: it is not computed here.
+    converged : bool
+        False if `max_sweeps` ended the search.
+    n_starts : int
+        Number of starts that were tried; the other attributes are those of the best.
+
+    Examples
+    --------
+    >>> from credpart import PairwiseIntervals, focal_sets, irqp
+    >>> intervals = PairwiseIntervals([0.9, 0.0, 0.1], [1.0, 0.1, 0.2], level=0.9)
+    >>> irqp(intervals, focal_sets(2)).partition
+    EvidentialPartition(n_objects=3, n_clusters=2, n_focal_sets=3)
+    """
+
+    partition: EvidentialPartition
+    objective: float
+    n_sweeps: int
+    history: Array
+    converged: bool
+    n_starts: int
+
+
+def irqp(
+    intervals: PairwiseIntervals,
+    focal_sets: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    start: str | ArrayLike = "prototypes",
+    n_starts: int | str = "auto",
+    tol: float = 1e-15,
+    max_sweeps: int = 1000,
+    random_state: Any = 0,
+    progress: Progress | None = None,
+) -> IRQPResult:
+    """Find the evidential partition whose pairwise belief and plausibility fit intervals best.
+
+    Minimises ``J = sum_{i<j} (Bel_ij - lower_ij)^2 + (Pl_ij - upper_ij)^2``, Eq. (8)-(9), by
+    exact quadratic programs, one for each object (Algorithm 2 of [D20]).
+
+    Parameters
+    ----------
+    intervals : PairwiseIntervals
+        Bounds on the probability that two objects are in the same cluster.
+    focal_sets : array of shape (f, c)
+        The sets that may carry mass, as `focal_sets` returns them; not the empty set.
+    sample_weight : array of shape (n,), optional
+        Weights of the objects.  A weight of 2 is the object twice: see the notes.  An object of
+        weight 0 has no influence on the others, and gets masses as a new object does.
+    start : {"prototypes", "random"} or array of shape (n,) or (n, f)
+        "prototypes" assigns each object to the nearest of c objects that are found by
+        successive projections.  "random" is the start of [D20].  An array holds 0-based clusters,
+        or masses: the clusters of the partition are then numbered as in this array.
+    n_starts : int or "auto"
+        Number of starts, of which the best result is kept; those after the first are random.
+        With "auto", starts are tried until two of them have led to the lowest J, at most 6; but
+        one is enough if the mean length of the intervals is at most 0.2, or if `start` is an array
+        and the focal sets do not treat all clusters alike.
+    tol : float
+        Threshold epsilon on the running mean of relative changes of J, Eq. (19).  The search
+        also ends, and mostly does, when every row meets the KKT conditions of its program to
+        1e-10.  As (19) halves at best, a stop by it takes log2(1 / tol) sweeps: with 1e-5 the
+        answer is rough, and the default means that J does not change any more.
+    max_sweeps : int
+        Limit on the passes over all objects from one start; a warning says if it is reached.
+    random_state : int, SeedSequence, Generator, RandomState or None
+        Seed of the random starts.
+    progress : callable, optional
+        Called with "partition" and, roughly, the fraction of the work that is done.
+
+    Returns
+    -------
+    IRQPResult
+        Its `partition`, `objective`, `n_sweeps`, `history`, `converged` and `n_starts`.
+
+    Notes
+    -----
+    With weights w, J is the sum over i < j of ``w_i w_j`` times the squared errors, as for
+    repeated objects.  An object of weight above 1 also makes ``w_i (w_i - 1) / 2`` pairs of two
+    copies, whose bounds are ``intervals.own_lower`` and ``intervals.own_upper``.  A weight below 1
+    is less than one copy, and makes no such pair.
+
+    Rows are solved in blocks, together; a block that would raise J is halved.  Every other
+    sweep, an extrapolation of the last ones (Anderson's) is tried, and taken as far as it
+    lowers J.  Neither changes what is minimised.
+
+    A later start may lead to the clusters of a given array in another order.  They are then
+    renumbered, by the assignment with the largest agreement, if the focal sets allow it.  Chosen
+    pairs of clusters may not: such a start is left out.
+
+    Examples
+    --------
+    >>> from credpart.focal import focal_sets
+    >>> intervals = PairwiseIntervals([0.9, 0.0, 0.1], [1.0, 0.1, 0.2], level=0.9)
+    >>> result = irqp(intervals, focal_sets(2, "pairs"))
+    >>> result.partition.labels
+    array([0, 0, 1])
+    >>> round(result.objective, 4)
+    0.0039
+    """
+    weights = _check_intervals(intervals, sample_weight)
+    focal = _check_focal_sets(focal_sets)
+    chosen = _check_start(start, len(weights), focal)
+    limit = _check_n_starts(n_starts)
+    tol = check_fraction("tol", tol)
+    max_sweeps = check_integer("max_sweeps", max_sweeps, at_least=1)
+    rng = random_generator(random_state)
+    counted = weights > 0.0
+    with one_blas_thread():
+        values = _values(intervals, weights)
+        pairs = _pairs(values, focal, weights)
+        if isinstance(chosen, str):
+            first = INITIALISATIONS[chosen](pairs, focal, rng)
+        else:
+            first = chosen[counted]
+        found, n_tried = best_descent(
+            pairs,
+            focal,
+            first,
+            rng,
+            n_starts=limit,
+            keep_numbers=not isinstance(chosen, str),
+            tol=tol,
+            max_sweeps=max_sweeps,
+            progress=progress,
+        )
+        masses = np.empty((len(weights), len(focal)))
+        masses[counted] = found.masses
+        lower, apart = values[:, ~counted][:, :, counted]
+        masses[~counted] = best_rows(found.masses, focal, weights[counted], lower, 1.0 - apart)
+    if not found.converged:
+        ended = f"IRQP had not converged after {max_sweeps} sweeps; raise "
+        rougher = " or, for a rougher answer, "
+        warnings.warn(
+            ConvergenceWarning(ended, Name("max_sweeps"), rougher, Name("tol"), "."), stacklevel=2
+        )
+    found.history.setflags(write=False)
+    return IRQPResult(
+        EvidentialPartition(masses, focal),
+        found.objective,
+        len(found.history),
+        found.history,
+        found.converged,
+        n_tried,
+    )
+
+
+def _values(intervals: PairwiseIntervals, weights: Array) -> Array:
+    """Return ``m*_ij``, the lower bounds and 1 - the upper ones, as an array (2, n, n).
+
+    The diagonal is for two copies of an object.  It is 0 where there is no second copy.
+    """
+    n, copied = len(weights), weights > 1.0
+    values = np.empty((2, n, n))
+    values[0] = squareform(intervals.lower, checks=False)
+    np.subtract(1.0, squareform(intervals.upper, checks=False), out=values[1])
+    values[:, range(n), range(n)] = 0.0
+    if intervals.own_lower is not None and intervals.own_upper is not None:
+        values[0, copied, copied] = intervals.own_lower[copied]
+        values[1, copied, copied] = 1.0 - intervals.own_upper[copied]
+    return values
+
+
+def _pairs(values: Array, focal: BoolArray, weights: Array) -> AllPairs:
+    """Return J as a function of the masses of the objects that have a weight."""
+    counted = weights > 0.0
+    if not counted.all():
+        values = values[:, counted][:, :, counted]
+    return AllPairs(
+        np.stack([same_matrix(focal), disjoint_matrix(focal)]), values, weights[counted]
+    )
+
+
+def _check_start(start: str | ArrayLike, n: int, focal: BoolArray) -> str | Array:
+    """Return the name of an initialisation, or masses (n, f)."""
+    if isinstance(start, str):
+        return check_choice("start", start, INITIALISATIONS)
+    f, c = focal.shape
+    given = np.asarray(start)
+    if given.ndim == 1:
+        return certain_masses(_check_labels(given, n, c), focal)
+    masses = check_masses("start", given).values
+    if masses.shape != (n, f):
+        raise InputError("start", f"have shape ({n},) or ({n}, {f})", masses.shape)
+    return masses
+
+
+def _check_n_starts(value: object) -> int | None:
+    """Return the number of starts, or None for "auto"."""
+    if value == "auto":
+        return None
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise InputError("n_starts", "be 'auto' or an integer >= 1", value)
+    return int(value)
+
+
+def _check_labels(labels: NDArray[Any], n: int, c: int) -> IntArray:
+    if labels.shape != (n,) or labels.dtype.kind not in "iu":
+        got = Message(f"{len(labels)} of {labels.dtype}")
+        raise InputError("start", f"be {n} integers if it is 1-D", got)
+    bad = np.flatnonzero((labels < 0) | (labels >= c))
+    if len(bad):
+        raise InputError("start", f"be in 0..{c - 1}", in_row(f"{labels[bad[0]]}", bad[0]))
+    return labels.astype(np.intp)
+
+
+def _check_intervals(value: object, weights: ArrayLike | None) -> Array:
+    """Return the weights of the objects, all 1 if none are given."""
+    if not isinstance(value, PairwiseIntervals):
+        raise InputTypeError(
+            "intervals",
+            "be a PairwiseIntervals",
+            Message(type(value).__name__),
+            "Make one of any bounds with `PairwiseIntervals(lower, upper, level)`.",
+        )
+    checked = check_weights("sample_weight", weights, value.n_objects)
+    copied = np.flatnonzero(checked > 1.0)
+    if len(copied) and value.own_lower is None:
+        raise InputError(
+            "intervals",
+            Message(
+                "have ",
+                Name("own_lower"),
+                " and ",
+                Name("own_upper"),
+                ", the bounds of an object and a copy of itself, if a weight exceeds 1",
+            ),
+            in_row(f"none and a weight of {checked[copied[0]]:g}", copied[0]),
+            "`pairwise_intervals` computes them.",
+        )
+    return checked
+
+
+def _check_focal_sets(value: ArrayLike) -> BoolArray:
+    focal = check_focal_sets(value)
+    empty = np.flatnonzero(~focal.any(axis=1))
+    if len(empty):
+        raise InputError(
+            "focal_sets",
+            "be non-empty sets",
+            in_row("the empty set", empty[0]),
+            "Leave it out: Eq. (2) is for normalised masses.",
+        )
+    return focal
