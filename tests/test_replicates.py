@@ -188,7 +188,7 @@ def test_replicates_together_are_replicates_apart():
     together = refit(plan, seeds)
     for b, seed in enumerate(seeds):
         alone = refit(plan, [seed])
-        one, all_ = alone.mixtures[0].params.means[0], together.mixtures[0].params.means[b]
+        one, all_ = alone.winners["EII"].params.means[0], together.winners["EII"].params.means[b]
         np.testing.assert_allclose(one, all_, atol=1e-6)
         assert alone.loglik[0] == pytest.approx(together.loglik[b], abs=1e-9)
 

@@ -10,7 +10,7 @@ import numpy as np
 from credpart.mixture.covariance.structures import NAMES
 from credpart.mixture.families.gaussian import Gaussian
 from credpart.mixture.optimisation.e_step import e_step
-from credpart.mixture.optimisation.mixtures import Data, Problem
+from credpart.mixture.optimisation.mixtures import Problem, Samples
 
 BASE = {"n": 1000, "B": 32, "c": 4, "d": 4}
 SWEEPS = {
@@ -31,7 +31,7 @@ def iteration(n, B, c, d):
     statistics = np.repeat(family.statistics(features, resp), B, axis=0)
     weights = rng.multinomial(n, np.full(n, 1 / n), size=B).astype(float)
     structure = np.full(B, NAMES.index("VVV"))
-    problem = Problem(family, Data(features, weights))
+    problem = Problem(family, Samples(features, weights))
     best = np.inf
     for _ in range(3):
         began = perf_counter()

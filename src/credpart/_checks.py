@@ -41,6 +41,23 @@ class Table(NamedTuple):
         return str(self.column(number))
 
 
+class WeightedTable(NamedTuple):
+    """Checked data with a weight for each object."""
+
+    table: Table
+    weights: Array  # (n,)
+
+    @property
+    def values(self) -> Array:
+        """The data (n, d)."""
+        return self.table.values
+
+    @property
+    def seen(self) -> Array:
+        """The data of the objects that have a positive weight."""
+        return self.values[self.weights > 0.0]
+
+
 def in_cell(what: str, column: ColumnName, row: int, after: str = "") -> Message:
     """What was got in a cell of the data."""
     return Message(f"{what} in ", column, ", ", RowNumber(row), after)

@@ -9,6 +9,11 @@ from typing import Any
 
 Progress = Callable[[str, float], None]  # name of a stage, share of it that is done
 
+
+def silent(stage: str, share: float) -> None:
+    """The progress that nobody watches."""
+
+
 logger = logging.getLogger("credpart")
 
 

@@ -7,15 +7,16 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array
-from credpart._bootstrap.algorithm import check_total, run_bootstrap
+from credpart._bootstrap.algorithm import run_bootstrap
 from credpart._bootstrap.draws import distinct
 from credpart._bootstrap.refits import Plan
-from credpart._checks import Table
+from credpart._checks import Table, WeightedTable
 from credpart._columns import sortable
 from credpart._progress import Progress, shown
 from credpart.calibration_options import SELECTIONS, CalibrationOptions
 from credpart.mixture.fit import SearchOptions, fit_one
 from credpart.mixture.models import Model
+from credpart.mixture.screening import check_total
 from credpart.mixture.search.selection import Selection, select
 from credpart.result import CalibratedResult, find_intervals, find_partition
 
@@ -32,7 +33,7 @@ def calibrate(
     """Fit the mixture, bootstrap it and build the partition; all arguments are checked."""
     timings: dict[str, float] = {}
     with shown("select", verbose, timings) as progress:
-        selection = choose_mixture(data, weights, models, options, n_jobs, progress)
+        selection = choose_mixture(WeightedTable(data, weights), models, options, n_jobs, progress)
         mixture = selection.best
         posteriors = mixture.posteriors_of(data.values)
         sets = options.sets_for(posteriors, weights)
@@ -68,22 +69,19 @@ def calibrate(
 
 
 def choose_mixture(
-    data: Table,
-    weights: Array,
+    data: WeightedTable,
     models: Mapping[str, Model],
     options: CalibrationOptions,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Selection:
     """Fit all models and numbers of clusters; one of each is fitted as `fit_mixture` does."""
-    search = SearchOptions.check(
-        options.tol, options.max_iter, options.n_starts, options.seed, n_jobs
-    )
+    search = SearchOptions.check(options.limits, options.n_starts, options.seed, n_jobs)
     numbers = options.n_clusters
     if len(numbers) == len(models) == 1:
-        fit = fit_one(data, weights, numbers[0], models, search, options.regularization)
+        fit = fit_one(data, numbers[0], models, search, options.regularization)
         return Selection.of_one(fit, options.criterion)
     if options.is_auto:
-        n_distinct = len(np.unique(sortable(data.values[weights > 0.0]), axis=0))
+        n_distinct = len(np.unique(sortable(data.seen), axis=0))
         numbers = tuple(c for c in numbers if c < n_distinct) or numbers[:1]
-    return select(data, weights, numbers, models, search, options.criterion, progress)
+    return select(data, numbers, models, search, options.criterion, progress)

@@ -187,7 +187,7 @@ class Recording:
 def recorded(problem, statistics, **limits):
     """Accelerated EM, and the values (structure -> path) that it went through."""
     recording = Recording(problem.family, problem=problem)
-    watched = replace(problem, family=recording)
+    watched = problem._replace(family=recording)
     start = begin(watched, statistics, ALL)
     result = run_em(watched, start, is_accelerated=True, **limits)
     return {code: [*path, result.loglik[code]] for code, path in recording.paths.items()}
@@ -202,7 +202,7 @@ def test_likelihood_never_falls(has_prior, seed):
     X, _ = overlapping(60, seed)
     problem, statistics = all_structures(X, rng.integers(3, size=60), 3)
     if has_prior:
-        problem = replace(problem, family=problem.family.regularised(statistics[0]))
+        problem = problem._replace(family=problem.family.regularised(statistics[0]))
     for path in recorded(problem, statistics, tol=1e-12, max_iter=200).values():
         assert (np.diff(path) >= -1e-12 * np.abs(path[1:])).all()
 
@@ -352,7 +352,7 @@ class Counting:
 def test_converged_mixtures_leave_the_batch(is_accelerated):
     problem, statistics = all_structures(*overlapping(), 3)
     counting = Counting(problem.family)
-    problem = replace(problem, family=counting)
+    problem = problem._replace(family=counting)
     result = run_em(problem, begin(problem, statistics, ALL), is_accelerated=is_accelerated)
     expected = [int((result.n_iter >= i).sum()) for i in range(1, result.n_iter.max() + 1)]
     assert counting.seen == expected

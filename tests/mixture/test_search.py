@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from credpart import fit_mixture, select_mixture
-from credpart._checks import check_data
+from credpart._checks import WeightedTable, check_data
 from credpart.datasets import load, make_mixture3
 from credpart.errors import DegeneracyWarning, DegenerateMixtureError
 from credpart.mixture.covariance.structures import STRUCTURES
@@ -29,7 +29,9 @@ LIMITS = Limits(1e-9, 2000)
 
 
 def sets_of(X, models):
-    return model_sets({name: MODELS[name] for name in models}, check_data(X), np.ones(len(X)))
+    return model_sets(
+        {name: MODELS[name] for name in models}, WeightedTable(check_data(X), np.ones(len(X)))
+    )
 
 
 def searched(X, numbers, models, limits=LIMITS, **options):
@@ -117,10 +119,7 @@ def test_cells_side_by_side_are_cells_alone(cloud):
         c, model = cell = search.cells[start.slot[i]]
         alone = FamilySearch(sets_of(cloud, [model])[0], [c], search.limits)
         labels = starting_partitions(cloud, np.ones(100), [c], 1)[0][c]
-        statistics = alone.problem.family.statistics(
-            alone.problem.data.features, 1.0 * (labels == np.arange(c)[:, None])[None]
-        )
-        found = alone.run_alone(cell, statistics)
+        found = alone.run_alone(cell, 1.0 * (labels == np.arange(c)[:, None]))
         assert loglik_of(found) == pytest.approx(together.loglik[i], rel=1e-8)
         assert found.mixture.params.means.shape == (1, c, 2)
 
@@ -281,7 +280,7 @@ def test_no_cell_of_pairs_of_equal_rows():
 def test_progress_rises_to_one(cloud, monkeypatch):
     monkeypatch.setattr("credpart.mixture.search.grid_search.GROUP", 1)
     shares = []
-    searched(cloud, [1, 2, 3], ["EII", "VII"], progress=shares.append)
+    searched(cloud, [1, 2, 3], ["EII", "VII"], progress=lambda _, share: shares.append(share))
     assert shares == pytest.approx([1 / 3, 2 / 3, 1.0])
 
 

@@ -6,7 +6,8 @@ data threads would only wait for each other.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,30 +15,24 @@ from joblib import Parallel, delayed
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
-from credpart._arrays import Array
 from credpart._bootstrap.draws import RESAMPLING, distinct
 from credpart._bootstrap.refits import Plan, Refits, contenders, refit
 from credpart._bootstrap.replicates import FamilyReplicates, Replicates
-from credpart._checks import (
-    check_choice,
-    check_integer,
-    check_positive,
-    check_weights,
-)
-from credpart._messages import Message, Name
-from credpart._progress import Progress
+from credpart._checks import check_choice, check_integer, check_weights
+from credpart._messages import Name
+from credpart._progress import Progress, silent
 from credpart._random import RandomState, seed_sequence
-from credpart._threads import one_blas_thread
 from credpart.errors import DegeneracyWarning, InputError
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
-from credpart.mixture.optimisation.convergence import (
+from credpart.mixture.optimisation import (
     DEFAULT_TOLERANCE,
     MAX_ITERATIONS,
     Limits,
+    Mixtures,
     Status,
 )
-from credpart.mixture.optimisation.mixtures import made_like
+from credpart.mixture.screening import check_total
 
 CHUNK_VALUES = 1 << 21  # posteriors of the replicates that are refitted together
 SMALLEST, LARGEST = 16, 1024  # replicates in a chunk
@@ -121,7 +116,7 @@ def bootstrap(
         check_choice("resampling", resampling, RESAMPLING),
         check_choice("criterion", criterion, CRITERIA),
         check_choice("regularization", regularization, REGULARIZATIONS),
-        Limits(check_positive("tol", tol), check_integer("max_iter", max_iter, at_least=1)),
+        Limits.check(tol, max_iter),
     )
     B = check_integer("n_replicates", n_replicates, at_least=1)
     return run_bootstrap(plan, seed_sequence(random_state).spawn(B), n_jobs, progress)
@@ -134,18 +129,11 @@ def run_bootstrap(
     progress: Progress | None = None,
 ) -> Replicates:
     """`bootstrap` with checked arguments, and a seed for each replicate."""
-
-    def report(done: int) -> None:
-        if progress is not None:
-            progress("bootstrap", done / len(seeds))
-
-    refits: list[Refits] = []
-    shortened = plan
-    if len(plan.fits) > 1:
-        refits = _refit_all(plan, seeds[:PILOT], n_jobs, report)
-        shortened = contenders(plan, refits)
-    done = sum(len(some.loglik) for some in refits)
-    refits += _refit_all(shortened, seeds[done:], n_jobs, lambda more: report(done + more))
+    report, refits, done = progress or silent, [], 0
+    for some in _refit_all(plan, seeds, n_jobs):
+        refits.append(some)
+        done += len(some.loglik)
+        report("bootstrap", done / len(seeds))
     replicates = _joined(plan, refits)
     _warn_user(replicates, is_asked=REGULARIZATIONS[plan.regularization].is_asked)
     return replicates
@@ -169,62 +157,49 @@ def _check_fits(fit: MixtureFit | Sequence[MixtureFit]) -> tuple[MixtureFit, ...
     return fits
 
 
-def check_total(weights: Array, c: int) -> None:
-    if weights.sum() <= c:
-        raise InputError(
-            "sample_weight",
-            f"sum to more than the {c} clusters",
-            Message(f"a sum of {weights.sum():g}"),
-            "A weight says how often an object was seen: multiply the weights by a constant.",
-        )
+def _refit_all(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None) -> Iterator[Refits]:
+    """Refit all replicates; those after a pilot only under models that have a real chance."""
+    if len(plan.fits) > 1:
+        pilot = list(_refit_chunks(plan, seeds[:PILOT], n_jobs))
+        yield from pilot
+        plan, seeds = contenders(plan, pilot), seeds[PILOT:]
+    yield from _refit_chunks(plan, seeds, n_jobs)
 
 
-def _refit_all(
-    plan: Plan,
-    seeds: Sequence[SeedSequence],
-    n_jobs: int | None,
-    report: Callable[[int], None],
-) -> list[Refits]:
-    """Refit all replicates, by chunks."""
+def _refit_chunks(
+    plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None
+) -> Iterable[Refits]:
+    """Refit replicates under all models, by chunks."""
     n = RESAMPLING[plan.resampling].n_rows(plan.objects)
     size = chunk_size(n, plan.fits[0].n_clusters * len(plan.fits))
     chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    refits: list[Refits] = []
-    with one_blas_thread():
-        for some in parallel(delayed(refit)(plan, chunk) for chunk in chunks):
-            refits.append(some)
-            report(sum(len(done.loglik) for done in refits))
-    return refits
+    return parallel(delayed(refit)(plan, chunk) for chunk in chunks)
 
 
 def _joined(plan: Plan, refits: Sequence[Refits]) -> Replicates:
     """All chunks as one value."""
     loglik = np.concatenate([some.loglik for some in refits])
     firsts = np.cumsum([0, *(len(some.loglik) for some in refits)])
-    width = max(len(fit.model) for fit in plan.fits)
-    models = np.empty(len(loglik), dtype=f"<U{width}")
+    models = np.empty(len(loglik), dtype=np.array([fit.model for fit in plan.fits]).dtype)
     n_iter, status = np.empty((2, len(loglik)), dtype=np.intp)
     parts = []
     for fits in plan.families():
-        own = {fit.model for fit in fits}
         mine = [
-            (first + mixtures.slot, mixtures, names)
+            replace(some.winners[fit.model], slot=first + some.winners[fit.model].slot)
             for first, some in zip(firsts, refits, strict=False)
-            for mixtures, names in zip(some.mixtures, some.models, strict=True)
-            if len(mixtures) and own.issuperset(names.values())
+            for fit in fits
+            if fit.model in some.winners
         ]
-        for rows, mixtures, names in mine:
-            models[rows] = [names[code] for code in mixtures.structure.tolist()]
-            n_iter[rows], status[rows] = mixtures.n_iter, mixtures.status
-        if mine:
-            fields = zip(*(mixtures.params for _, mixtures, _ in mine), strict=True)
-            params = made_like(mine[0][1].params, [np.concatenate(field) for field in fields])
-            rows = np.concatenate([rows for rows, *_ in mine])
-            parts.append(FamilyReplicates(fits[0].family, rows, params))
-    return Replicates(
-        tuple(parts), models, loglik, n_iter, status, plan.resampling, plan.fits[0].columns
-    )
+        mixtures = Mixtures.concatenate(mine)
+        mixtures = mixtures.take(np.argsort(mixtures.slot))
+        rows, names = mixtures.slot, {fit.structure_code: fit.model for fit in fits}
+        models[rows] = [names[code] for code in mixtures.structure.tolist()]
+        n_iter[rows], status[rows] = mixtures.n_iter, mixtures.status
+        if len(rows):
+            parts.append(FamilyReplicates(fits[0].family, rows, mixtures.params))
+    arrays = models, loglik, n_iter, status
+    return Replicates(tuple(parts), *arrays, plan.resampling, plan.fits[0].columns)
 
 
 def _warn_user(replicates: Replicates, *, is_asked: bool) -> None:

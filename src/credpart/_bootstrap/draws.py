@@ -12,9 +12,9 @@ from numpy.random import Generator
 
 from credpart._arrays import Array
 from credpart._columns import sortable
-from credpart.mixture.families.base import MixtureFamily, Parameters
+from credpart.mixture.families.base import Family
 from credpart.mixture.fit import MixtureFit
-from credpart.mixture.optimisation.mixtures import Data
+from credpart.mixture.optimisation.mixtures import Samples
 
 
 class DistinctObjects(NamedTuple):
@@ -30,11 +30,11 @@ class Draws(NamedTuple):
     X: Array
     weights: Array
 
-    def seen_by(self, family: MixtureFamily[Parameters]) -> Data:
+    def seen_by(self, family: Family) -> Samples:
         """The draws as a family reads them."""
         if self.X.ndim == 2:
-            return Data(family.features(self.X), self.weights)
-        return Data(np.array([family.features(sample) for sample in self.X]), self.weights)
+            return Samples(family.features(self.X), self.weights)
+        return Samples(np.array([family.features(sample) for sample in self.X]), self.weights)
 
 
 def distinct(X: Array, weights: Array) -> DistinctObjects:

@@ -9,25 +9,24 @@ still win a replicate go on to the tight one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array, IntArray
-from credpart._bootstrap.draws import RESAMPLING, DistinctObjects
+from credpart._bootstrap.draws import RESAMPLING, DistinctObjects, Draws
 from credpart._threads import one_blas_thread
 from credpart.mixture.criteria import CRITERIA
-from credpart.mixture.families.base import MixtureFamily, Parameters
+from credpart.mixture.families.base import Family
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
-from credpart.mixture.optimisation.convergence import Limits, Status
+from credpart.mixture.optimisation import Limits, Mixtures, Problem, Samples, Status
 from credpart.mixture.optimisation.e_step import e_step, log_certainty
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
-from credpart.mixture.optimisation.mixtures import Data, Mixtures, Problem, made_like, take_params
+from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.search.multistart import Policy, best_first
-
-Batch = Mixtures[Parameters]
 
 SPREADS = 4.0  # standard deviations below the best at which a model has no real chance
 LOOSE = 1e-6  # tolerance of the first round: at 1e-5 EM often stands on a plateau
@@ -57,8 +56,7 @@ class Plan:
 class Refits(NamedTuple):
     """Refits of b replicates."""
 
-    mixtures: tuple[Batch, ...]  # of each family, those that won their replicates: their slots
-    models: tuple[Mapping[int, str], ...]  # of each family, the models by code of the structure
+    winners: Mapping[str, Mixtures]  # by model: the best of the replicates that are its slots
     loglik: Array  # (b,), in the units of the data and without any prior
     lead: Array  # (b, fits): criterion of each fit's model, less that of the replicate's best
 
@@ -82,83 +80,70 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
     streams = [np.random.default_rng(seed) for seed in seeds]
     with one_blas_thread():
         draws = RESAMPLING[plan.resampling].draw(plan.objects, plan.fits[0], streams)
-        searches = [
-            FamilyRefit(plan, fits, draws.seen_by(fits[0].family)) for fits in plan.families()
-        ]
-        found = [search.run() for search in searches]
-        best = np.stack([one.values for one in found]).argmax(axis=0)  # of equals the first
-        winners, loglik = [], np.empty(len(seeds))
-        for i, (search, one) in enumerate(zip(searches, found, strict=True)):
+        families = [FamilyRefit(plan, fits, draws) for fits in plan.families()]
+        found = [family.run() for family in families]
+        best = np.argmax([values for _, values, _ in found], axis=0)  # of equals the first
+        winners: dict[str, Mixtures] = {}
+        loglik, first = np.empty(len(seeds)), {}
+        for i, (family, (answers, values, first_values)) in enumerate(
+            zip(families, found, strict=True)
+        ):
             rows = np.flatnonzero(best == i)
-            won = search.regularise(one.answers.take(rows), one.values[rows])
-            loglik[rows] = search.data_loglik(won)
-            winners.append(won)
-    order = [fit.model for search in searches for fit in search.fits]
-    places = [order.index(fit.model) for fit in plan.fits]
-    lead = np.concatenate([one.first_values for one in found], axis=1)[:, places]
+            won = family.regularise(answers.take(rows), values[rows])
+            loglik[rows] = family.data_loglik(won)
+            for fit, of_fit in zip(family.fits, first_values.T, strict=True):
+                winners[fit.model] = won.take(np.flatnonzero(won.structure == fit.structure_code))
+                first[fit.model] = of_fit
+    criteria = np.stack([first[fit.model] for fit in plan.fits], axis=1)
     with np.errstate(invalid="ignore"):  # no model could be fitted: -inf - -inf
-        lead -= lead.max(axis=1, keepdims=True)
-    models = tuple({fit.structure_code: fit.model for fit in search.fits} for search in searches)
-    return Refits(tuple(winners), models, loglik, lead)
-
-
-class FamilyAnswers(NamedTuple):
-    """The best refits of each replicate among the models of a family."""
-
-    answers: Batch
-    values: Array  # (b,): their criterion; -inf where none is sound
-    first_values: Array  # (b, fits): that of each fit's model at the loose tolerance
+        return Refits(winners, loglik, criteria - criteria.max(axis=1, keepdims=True))
 
 
 class FamilyRefit:
     """Refits of a chunk of replicates under all models of one family; slots are replicates."""
 
-    def __init__(self, plan: Plan, fits: tuple[MixtureFit, ...], data: Data) -> None:
-        self.plan, self.fits, self.data = plan, fits, data
-        self.rule = REGULARIZATIONS[plan.regularization]
-        self.family = self._regularised() if self.rule.is_asked else fits[0].family
-        self.problem = Problem(self.family, data)
-        self.n_parameters = {fit.structure_code: fit.n_parameters for fit in fits}
+    def __init__(self, plan: Plan, fits: tuple[MixtureFit, ...], draws: Draws) -> None:
+        self.plan, self.fits = plan, fits
+        self.rule, family = REGULARIZATIONS[plan.regularization], fits[0].family
+        self.family = self._regularised() if self.rule.is_asked else family
+        self.problem = Problem(self.family, draws.seen_by(family))
         # Densities are compared in the units of the first fit's family.
-        self.unit = self.problem.n_objects * (
-            fits[0].family.log_unit - plan.fits[0].family.log_unit
-        )
+        self.unit = self.problem.n_objects * (family.log_unit - plan.fits[0].family.log_unit)
 
-    def run(self) -> FamilyAnswers:
-        """Refit every replicate under every model, and choose."""
-        b, m, limits = len(self.data.weights), len(self.fits), self.plan.limits
+    def run(self) -> tuple[Mixtures, Array, Array]:
+        """Refit every replicate under every model, and choose.
+
+        Returns the best refit of each replicate, its criterion (b,), and the criterion (b, fits)
+        of each fit's model at the loose tolerance.  A criterion is -inf where no refit is sound.
+        """
+        b, m, limits = len(self.problem.data.weights), len(self.fits), self.plan.limits
         replicates = np.repeat(np.arange(b), m)
         start = evaluate(self.problem, self._start(np.tile(np.arange(m), b), replicates))
         if len(self.plan.fits) == 1:
-            found = maximise(self.problem, start, limits)
-            return FamilyAnswers(found, np.zeros(b), np.zeros((b, 1)))
+            return maximise(self.problem, start, limits), np.zeros(b), np.zeros((b, 1))
         first = Limits(max(limits.tol, LOOSE), limits.max_iter)
         candidates = maximise(self.problem, start, first)
-        policy = Policy(self.value, self.margin)
         again = candidates.under_way() if limits.tol < first.tol else candidates
-        answers, values = best_first(self.problem, again, policy, limits)
-        return FamilyAnswers(answers, values, self.value(candidates).reshape(b, m))
+        answers, values = best_first(self.problem, again, Policy(self.value, self.margin), limits)
+        return answers, values, self.value(candidates).reshape(b, m)
 
-    def criterion(self, mixtures: Batch) -> Array:
+    def criterion(self, mixtures: Mixtures) -> Array:
         """The criterion of mixtures."""
-        sizes = np.array([self.n_parameters[code] for code in mixtures.structure.tolist()])
+        n_parameters = {fit.structure_code: fit.n_parameters for fit in self.fits}
+        k = np.array([n_parameters[code] for code in mixtures.structure.tolist()])
         loglik = mixtures.loglik - self.family.log_prior(mixtures.params) - self.unit
-        n = self.problem.n_objects
-        return CRITERIA[self.plan.criterion](
-            loglik, sizes, n, lambda: log_certainty(self.problem, mixtures.params, mixtures.sample)
-        )
+        certainty = partial(log_certainty, self.problem, mixtures.params, mixtures.sample)
+        return CRITERIA[self.plan.criterion](loglik, k, self.problem.n_objects, certainty)
 
-    def value(self, mixtures: Batch) -> Array:
+    def value(self, mixtures: Mixtures) -> Array:
         """The criterion of mixtures that may be answers."""
-        n = self.problem.n_objects
-        is_spurious = self.family.is_spurious(mixtures.params, n).any(axis=1)
-        return np.where(mixtures.is_degenerate | is_spurious, -np.inf, self.criterion(mixtures))
+        return np.where(self.problem.is_sound(mixtures), self.criterion(mixtures), -np.inf)
 
-    def margin(self, mixtures: Batch) -> Array:
+    def margin(self, mixtures: Mixtures) -> Array:
         """What a refit at the loose tolerance may still gain; it is relative, as that is."""
         return MARGIN + 2.0 * SLOWNESS * LOOSE * (1.0 + np.abs(mixtures.loglik))
 
-    def regularise(self, winners: Batch, values: Array) -> Batch:
+    def regularise(self, winners: Mixtures, values: Array) -> Mixtures:
         """Refit degenerate replicates with a pseudo-observation, unless that is not wanted.
 
         Where models were chosen among, so are replicates of which none was sound; under one model,
@@ -173,7 +158,7 @@ class FamilyRefit:
         rows = np.flatnonzero(winners.is_degenerate)
         if not self.rule.is_fallback or not len(rows):
             return winners
-        problem = Problem(self._regularised(), self.data)
+        problem = self.problem._replace(family=self._regularised())
         broken = winners.take(rows)
         start = self._start(np.zeros(len(rows), dtype=np.intp), broken.slot)
         start = evaluate(problem, replace(start, structure=broken.structure))
@@ -181,31 +166,22 @@ class FamilyRefit:
         status = np.where(again.status == Status.OK, Status.REGULARISED, again.status)
         return winners.put(rows, replace(again, status=status))
 
-    def data_loglik(self, mixtures: Batch) -> Array:
+    def data_loglik(self, mixtures: Mixtures) -> Array:
         """Log-likelihoods in the units of the data, without the prior."""
         loglik = e_step(self.problem, mixtures.params, mixtures.sample)[0]
-        return np.asarray(loglik - self.problem.n_objects * self.family.log_unit)
+        return loglik - self.problem.n_objects * self.family.log_unit
 
-    def _start(self, which: IntArray, replicates: IntArray) -> Batch:
+    def _start(self, which: IntArray, replicates: IntArray) -> Mixtures:
         """Mixtures with the parameters of some of the fits, for these replicates."""
-        fields = zip(*(fit.internal for fit in self.fits), strict=True)
-        params = made_like(self.fits[0].internal, [np.concatenate(field) for field in fields])
         codes = np.array([fit.structure_code for fit in self.fits])[which]
-        zeros, b = np.zeros(len(which), dtype=np.intp), len(which)
-        return Mixtures(
-            take_params(params, which),
-            np.zeros((b, 0, 0)),
-            np.zeros(b),
-            zeros,
-            zeros,
-            codes,
-            replicates,
-            replicates,
+        params = map_params(
+            lambda *fields: np.concatenate(fields)[which], *(fit.internal for fit in self.fits)
         )
+        return Mixtures.at(params, codes, replicates, replicates, n_iter=0)
 
-    def _regularised(self) -> MixtureFamily[Parameters]:
+    def _regularised(self) -> Family:
         """The family with pseudo-observations of the first fit's pooled covariance."""
         fit, objects = self.fits[0], self.plan.objects
-        data = Data(fit.family.features(objects.X), objects.weights[None])
-        statistics = e_step(Problem(fit.family, data), fit.internal, np.zeros(1, dtype=np.intp))[1]
+        data = Samples(fit.family.features(objects.X), objects.weights[None])
+        statistics = e_step(Problem(fit.family, data), fit.internal, np.array([0]))[1]
         return fit.family.regularised(statistics[0])

@@ -7,10 +7,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from credpart._arrays import Array, IntArray
+from credpart._arrays import Array, IntArray, make_read_only
 from credpart._columns import Columns
 from credpart._threads import one_blas_thread
-from credpart.mixture.families.base import MixtureFamily, Parameters
+from credpart.mixture.families.base import Family, Parameters
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.optimisation.e_step import normalise
 from credpart.mixture.optimisation.mixtures import take_params
@@ -23,7 +23,7 @@ BLOCK_REPLICATES = 64
 class FamilyReplicates:
     """The replicates of one family with one number of clusters."""
 
-    family: MixtureFamily[Parameters]
+    family: Family
     rows: IntArray  # which replicates
     params: Parameters  # arrays (rows, c, ...), in the family's units
 
@@ -63,8 +63,7 @@ class Replicates:
 
     def __post_init__(self) -> None:
         fields = [field for part in self.parts for field in (part.rows, *part.params)]
-        for array in (*fields, self.models, self.loglik, self.n_iter, self.status):
-            array.flags.writeable = False
+        make_read_only(*fields, self.models, self.loglik, self.n_iter, self.status)
 
     def __len__(self) -> int:
         return len(self.status)

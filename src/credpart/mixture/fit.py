@@ -1,20 +1,19 @@
 """A fitted mixture, and the function that fits one."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from credpart._arrays import Array, IntArray
+from credpart._arrays import Array, IntArray, make_read_only
 from credpart._checks import (
-    Table,
+    WeightedTable,
     check_choice,
     check_data,
     check_integer,
-    check_positive,
     check_weights,
     in_row,
 )
@@ -30,27 +29,21 @@ from credpart.errors import (
     InputError,
 )
 from credpart.mixture.criteria import CRITERIA
-from credpart.mixture.families.base import Components, MixtureFamily, Parameters
+from credpart.mixture.families.base import Components, Family, Parameters
 from credpart.mixture.models import Model, read, structure_code, taking_part
 from credpart.mixture.notebook import fit_html
-from credpart.mixture.optimisation.convergence import (
-    DEFAULT_TOLERANCE,
-    MAX_ITERATIONS,
-    Limits,
-    Status,
-)
+from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits, Status
 from credpart.mixture.optimisation.e_step import normalise, row_blocks
-from credpart.mixture.optimisation.mixtures import Problem, made_like
+from credpart.mixture.optimisation.mixtures import take_params
 from credpart.mixture.screening import screen
 from credpart.mixture.search.grid_search import (
     Answer,
-    Cell,
     FamilySearch,
     ModelSet,
     grid_search,
     model_sets,
 )
-from credpart.mixture.search.initialisation import starting_partitions
+from credpart.mixture.search.initialisation import responsibilities, starting_partitions
 
 N_STARTS = 4
 
@@ -78,22 +71,18 @@ class SearchOptions(NamedTuple):
     seed: int  # of the k-means starts
     n_jobs: int | None = None
 
+    def starts(self, data: WeightedTable, numbers: Sequence[int]) -> list[dict[int, IntArray]]:
+        """The partitions that every search for these numbers of clusters starts from."""
+        X = as_numbers(data.table)
+        return starting_partitions(X, data.weights, numbers, self.n_starts, self.seed)
+
     @classmethod
     def check(
-        cls,
-        tol: float,
-        max_iter: int,
-        n_starts: int,
-        random_state: RandomState,
-        n_jobs: int | None = None,
-    ) -> "SearchOptions":
+        cls, limits: Limits, n_starts: int, random_state: RandomState, n_jobs: int | None = None
+    ) -> Self:
         """Refuse what is no option."""
-        return cls(
-            Limits(check_positive("tol", tol), check_integer("max_iter", max_iter, at_least=1)),
-            check_integer("n_starts", n_starts, at_least=1),
-            int(seed_sequence(random_state).generate_state(1)[0]),
-            n_jobs,
-        )
+        n_starts = check_integer("n_starts", n_starts, at_least=1)
+        return cls(limits, n_starts, int(seed_sequence(random_state).generate_state(1)[0]), n_jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +121,7 @@ class MixtureFit:
     (38, -186.1, -562.6)
     """
 
-    family: MixtureFamily[Parameters]
+    family: Family
     internal: Parameters  # one mixture, in the family's units
     model: str
     structure: str | None  # of the scale matrices, where there are any
@@ -145,8 +134,7 @@ class MixtureFit:
     columns: Columns  # how data are read
 
     def __post_init__(self) -> None:
-        for array in self.internal:
-            array.flags.writeable = False
+        make_read_only(*self.internal)
 
     @property
     def n_clusters(self) -> int:
@@ -167,9 +155,8 @@ class MixtureFit:
     def params(self) -> Any:
         """Parameters in the units of the data: a NamedTuple of the family's own kind."""
         shown = self.family.to_data_units(self.internal)
-        params = made_like(shown, [field[0] for field in shown])
-        for array in params:
-            array.flags.writeable = False
+        params = take_params(shown, 0)
+        make_read_only(*params)
         return params
 
     @property
@@ -185,8 +172,8 @@ class MixtureFit:
     def criterion(self, name: str) -> float:
         """The value of a criterion by its name: larger is better."""
         value = CRITERIA[check_choice("name", name, CRITERIA)]
-        loglik, k = np.array(self.loglik), np.array(self.n_parameters)
-        return float(value(loglik, k, self.n_objects, lambda: np.array(self.log_certainty)))
+        loglik, k, certainty = map(np.array, (self.loglik, self.n_parameters, self.log_certainty))
+        return float(value(loglik, k, self.n_objects, lambda: certainty))
 
     @property
     def bic(self) -> float:
@@ -213,7 +200,7 @@ class MixtureFit:
 
     def predict(self, X: Any) -> IntArray:
         """Most probable component of each object."""
-        return np.asarray(self.posteriors(X).argmax(axis=1))
+        return self.posteriors(X).argmax(axis=1)
 
     def log_density(self, X: Any) -> Array:
         """Log density of each object under the mixture."""
@@ -236,7 +223,7 @@ class MixtureFit:
         return fit_html(repr(self), self.params, self.names)
 
 
-def score(family: MixtureFamily[Parameters], params: Parameters, X: Array) -> tuple[Array, Array]:
+def score(family: Family, params: Parameters, X: Array) -> tuple[Array, Array]:
     """Posteriors (n, c) and log densities (n,) of objects under one mixture."""
     posteriors = np.empty((len(X), params[0].shape[1]))
     log_density = np.empty(len(X))
@@ -248,11 +235,11 @@ def score(family: MixtureFamily[Parameters], params: Parameters, X: Array) -> tu
 
 
 def as_fit(
-    answer: Answer, name: str, model: Model, table: Table, weights: Array, status: Status
+    answer: Answer, name: str, model: Model, data: WeightedTable, status: Status
 ) -> MixtureFit:
     """The public value of an answer."""
-    family, params = answer.problem.family, answer.mixture.params
-    posteriors, log_density = score(family, params, table.values)
+    family, params, weights = answer.problem.family, answer.mixture.params, data.weights
+    posteriors, log_density = score(family, params, data.values)
     largest = np.maximum(posteriors.max(axis=1), np.finfo(float).tiny)
     return MixtureFit(
         family=family,
@@ -265,7 +252,7 @@ def as_fit(
         n_objects=float(weights.sum()),
         n_iter=int(answer.mixture.n_iter[0]),
         status=status,
-        columns=Columns.of(table),
+        columns=Columns.of(data.table),
     )
 
 
@@ -335,16 +322,15 @@ def fit_mixture(
     """
     table, chosen = read(X, "model", model, several=False)
     c = check_integer("n_clusters", n_clusters, at_least=1)
-    options = SearchOptions.check(tol, max_iter, n_starts, random_state)
+    options = SearchOptions.check(Limits.check(tol, max_iter), n_starts, random_state)
     check_choice("regularization", regularization, REGULARIZATIONS)
     weights = check_weights("sample_weight", sample_weight, len(table.values))
     resp = None if start is None else check_start(start, len(table.values), c)
-    return fit_one(table, weights, c, chosen, options, regularization, resp)
+    return fit_one(WeightedTable(table, weights), c, chosen, options, regularization, resp)
 
 
 def fit_one(
-    table: Table,
-    weights: Array,
+    data: WeightedTable,
     c: int,
     chosen: Mapping[str, Model],
     options: SearchOptions,
@@ -353,44 +339,39 @@ def fit_one(
 ) -> MixtureFit:
     """`fit_mixture` with checked arguments; ``resp`` (c, n) are responsibilities to start from."""
     ((name, model),) = chosen.items()
-    screening = screen(table, chosen, [c], weights)
-    if (c, name) in screening.refused:
-        raise DataError(
-            Name("model"),
-            f" {name!r} cannot be fitted: {screening.refused[c, name]}. "
-            "Leave columns out, or fit a more constrained model.",
-        )
+    screening, cell = screen(data, chosen, [c]), (c, name)
+    if cell in screening.refused:
+        refused = f" {name!r} cannot be fitted: {screening.refused[cell]}. "
+        remedy = "Leave columns out, or fit a more constrained model."
+        raise DataError(Name("model"), refused, remedy)
     screening.warn()
     rule = REGULARIZATIONS[regularization]
     with one_blas_thread():
-        if resp is not None:
-            sets, first = model_sets(chosen, table, weights), resp
+        if resp is None:
+            sets, starts = model_sets(taking_part(chosen), data), options.starts(data, [c])
+            first = responsibilities(starts[0][c], c)
         else:
-            sets = model_sets(taking_part(chosen), table, weights)
-            starts = starting_partitions(
-                as_numbers(table), weights, [c], options.n_starts, options.seed
-            )
-            first = 1.0 * (starts[0][c] == np.arange(c)[:, None])
+            sets, starts, first = model_sets(chosen, data), [], resp
         plain = sets[-1].problem
         if rule.is_asked:
             sets[-1] = regularised(sets[-1], first)
-        if resp is not None:
-            answer = run_from(sets[-1], (c, name), first, options.limits)
+        if starts:
+            answer = grid_search(sets, starts, options.limits)[cell]
         else:
-            answer = grid_search(sets, starts, options.limits)[c, name]
-        is_broken = bool(answer.mixture.is_degenerate[0]) or (resp is None and bool(answer.flaw))
+            answer = FamilySearch(sets[-1], [c], options.limits).run_alone(cell, first)
+        is_broken = bool(answer.mixture.is_degenerate[0]) or bool(starts and answer.flaw)
         if is_broken and rule.is_fallback:
-            answer = run_from(regularised(sets[-1], first), (c, name), first, options.limits)
+            models = regularised(sets[-1], first)
+            answer = FamilySearch(models, [c], options.limits).run_alone(cell, first)
     if (is_broken and not rule.is_fallback) or answer.mixture.is_degenerate[0]:
         raise DegenerateMixtureError(
             f"No mixture of {c} components with model {name!r} can be fitted: {answer.flaw}. "
             f"Fit fewer clusters or a more constrained model{rule.remedy}."
         )
-    ended = Status(int(answer.mixture.status[0]))
-    status = Status.REGULARISED if rule.is_asked or is_broken else ended
+    status = Status.REGULARISED if rule.is_asked or is_broken else answer.status
     # The fit has the family without the prior: replicates say themselves whether they need one.
-    fit = as_fit(answer._replace(problem=plain), name, model, table, weights, status)
-    warn_user(fit, answer.flaw, ended, is_asked=rule.is_asked)
+    fit = as_fit(answer._replace(problem=plain), name, model, data, status)
+    warn_user(fit, answer, is_asked=rule.is_asked)
     return fit
 
 
@@ -401,7 +382,7 @@ def check_start(start: ArrayLike, n: int, c: int) -> Array:
         if not np.array_equal(np.unique(given), np.arange(c)):
             labels = f"hold the labels 0 to {c - 1}, each at least once"
             raise InputError("start", labels, np.unique(given))
-        return np.asarray(1.0 * (given == np.arange(c)[:, None]))
+        return responsibilities(given, c)
     if given.shape != (n, c):
         raise InputError("start", f"have shape ({n},) or ({n}, {c})", given.shape)
     resp = check_data(given, name="start").values.T
@@ -414,20 +395,11 @@ def check_start(start: ArrayLike, n: int, c: int) -> Array:
 
 def regularised(models: ModelSet, resp: Array) -> ModelSet:
     """The models with a pseudo-observation in every component, from responsibilities (c, n)."""
-    family, data = models.problem.family, models.problem.data
-    statistics = family.statistics(data.features, (resp * data.weights)[None])
-    return models._replace(problem=Problem(family.regularised(statistics[0]), data))
+    family = models.problem.family.regularised(models.problem.statistics(resp)[0])
+    return models._replace(problem=models.problem._replace(family=family))
 
 
-def run_from(models: ModelSet, cell: Cell, resp: Array, limits: Limits) -> Answer:
-    """Where a mixture ends that starts from responsibilities (c, n)."""
-    search = FamilySearch(models, [cell[0]], limits)
-    family, data = models.problem.family, models.problem.data
-    statistics = family.statistics(data.features, (resp * data.weights)[None])
-    return search.run_alone(cell, statistics)
-
-
-def warn_user(fit: MixtureFit, flaw: str, ended: Status, *, is_asked: bool) -> None:
+def warn_user(fit: MixtureFit, answer: Answer, *, is_asked: bool) -> None:
     """Warn once of what a user should know of a fit."""
     if fit.status == Status.REGULARISED and not is_asked:
         warning = DegeneracyWarning(
@@ -436,8 +408,8 @@ def warn_user(fit: MixtureFit, flaw: str, ended: Status, *, is_asked: bool) -> N
             "of the pooled covariance was added to each component."
         )
         warnings.warn(warning, stacklevel=4)
-    elif flaw:
-        warnings.warn(DegeneracyWarning(f"In this fit {flaw}."), stacklevel=4)
-    if ended == Status.NOT_CONVERGED:
+    elif answer.flaw:
+        warnings.warn(DegeneracyWarning(f"In this fit {answer.flaw}."), stacklevel=4)
+    if answer.status == Status.NOT_CONVERGED:
         stopped = f"EM did not converge in {fit.n_iter} iterations; raise "
         warnings.warn(ConvergenceWarning(stopped, Name("max_iter"), "."), stacklevel=4)

@@ -14,8 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from credpart._arrays import Array
-from credpart._checks import Table, check_data
+from credpart._checks import Table, WeightedTable, check_data
 from credpart._columns import kinds, read_categories, read_mixed, text_columns
 from credpart._messages import Message
 from credpart.errors import DataWarning, InputError
@@ -26,18 +25,17 @@ from credpart.mixture.covariance.structures import (
     TABLE,
     Structure,
 )
-from credpart.mixture.families.base import MixtureFamily, Parameters
-from credpart.mixture.families.gaussian import Gaussian
-from credpart.mixture.families.latent_class import LatentClass
-from credpart.mixture.families.latent_law import LatentLaw
-from credpart.mixture.families.location_scale import LocationScale
-from credpart.mixture.families.mixed import Mixed
-from credpart.mixture.families.skew import SKEW_NORMAL, SKEW_T
-from credpart.mixture.families.student import T
+from credpart.mixture.families import (
+    LAWS,
+    Family,
+    Gaussian,
+    LatentClass,
+    LocationScale,
+    Mixed,
+    MixtureFamily,
+)
 
-# Only a family knows what its parameters are; to all others they are arrays.
-Family = MixtureFamily[Parameters]
-Make = Callable[[Table, Array, Sequence[str]], Family]  # data, weights, structures -> family
+Make = Callable[[WeightedTable, Sequence[str]], Family]  # data, structures -> family
 
 
 def structure_code(structure: str | None) -> int:
@@ -71,27 +69,24 @@ class Model(NamedTuple):
         return family.n_parameters(self.structure or "", c)
 
 
-def _gaussian(table: Table, weights: Array, structures: Sequence[str]) -> Family:
-    return cast(Family, Gaussian.of(table.values[weights > 0.0], structures))
+def _gaussian(data: WeightedTable, structures: Sequence[str]) -> Family:
+    return cast(Family, Gaussian.of(data.seen, structures))
 
 
-def _location_scale(law: LatentLaw) -> Make:
-    def make(table: Table, weights: Array, structures: Sequence[str]) -> Family:
-        return cast(Family, LocationScale.of(table.values[weights > 0.0], structures, law))
-
-    return make
+def _location_scale(law: str) -> Make:
+    return lambda data, structures: cast(Family, LocationScale.of(data.seen, structures, LAWS[law]))
 
 
-def _latent_class(table: Table, weights: Array, structures: Sequence[str]) -> Family:
-    return cast(Family, LatentClass.of(table.values, _numbers_of_levels(table), weights))
+def _latent_class(data: WeightedTable, structures: Sequence[str]) -> Family:
+    return cast(Family, LatentClass.of(data.values, _numbers_of_levels(data), data.weights))
 
 
-def _mixed(table: Table, weights: Array, structures: Sequence[str]) -> Family:
-    return cast(Family, Mixed.of(table.values, _numbers_of_levels(table), weights))
+def _mixed(data: WeightedTable, structures: Sequence[str]) -> Family:
+    return cast(Family, Mixed.of(data.values, _numbers_of_levels(data), data.weights))
 
 
-def _numbers_of_levels(table: Table) -> list[int]:
-    return [0 if levels is None else len(levels) for levels in table.levels or ()]
+def _numbers_of_levels(data: WeightedTable) -> list[int]:
+    return [0 if levels is None else len(levels) for levels in data.table.levels or ()]
 
 
 def below(structure: str) -> set[str]:
@@ -105,15 +100,15 @@ def _named(family: str, structure: str) -> str:
     return "-".join([part for part in (family, structure) if part]).removesuffix("-VVV")
 
 
-def _rows(family: str, law: LatentLaw, smaller: Sequence[str]) -> dict[str, Model]:
+def _rows(law: str, *smaller: str) -> dict[str, Model]:
     """The rows of a latent law, one for each structure; it contains the ``smaller`` families."""
     rows = {}
     for structure in reversed(list(STRUCTURES)):
-        within = [_named(family, other) for other in STRUCTURES if other in below(structure)]
+        within = [_named(law, other) for other in STRUCTURES if other in below(structure)]
         others = [_named(other, structure) for other in smaller]
-        shared = [name for name in within if name == _named(family, "EEE")]
-        rows[_named(family, structure)] = Model(
-            family,
+        shared = [name for name in within if name == _named(law, "EEE")]
+        rows[_named(law, structure)] = Model(
+            law,
             _location_scale(law),
             structure,
             nested=(*others, *within),
@@ -128,9 +123,9 @@ MODELS: Mapping[str, Model] = {
         name: Model("gaussian", _gaussian, name, row.nested, row.nested)
         for name, row in TABLE.items()
     },
-    **_rows("t", T, [""]),
-    **_rows("skew-normal", SKEW_NORMAL, [""]),
-    **_rows("skew-t", SKEW_T, ["t", "skew-normal"]),
+    **_rows("t", ""),
+    **_rows("skew-normal", ""),
+    **_rows("skew-t", "t", "skew-normal"),
     "latent-class": Model("latent-class", _latent_class, read=read_categories),
     "mixed": Model("mixed", _mixed, "VVI", read=read_mixed),
 }
@@ -139,11 +134,6 @@ MODELS: Mapping[str, Model] = {
 def model_names(d: int) -> list[str]:
     """Models for d columns."""
     return [name for name in MODELS if d == 1 or name not in ONE_DIMENSION]
-
-
-def auto_models(d: int) -> list[str]:
-    """What "auto" tries on d columns of numbers."""
-    return list(ONE_DIMENSION if d == 1 else STRUCTURES)
 
 
 def read(
@@ -159,7 +149,7 @@ def read(
     table = _reader(name, value, [row for row in rows if row])(X, at_least=at_least)
     d = table.values.shape[1]
     if not given:  # "auto" for numbers
-        return table, {model: MODELS[model] for model in auto_models(d)}
+        return table, {model: MODELS[model] for model in (ONE_DIMENSION if d == 1 else STRUCTURES)}
     others = ["auto"] if several and not many else []
     return table, dict(
         row if row and (d == 1 or row[0] not in ONE_DIMENSION) else _refuse(name, model, d, others)
@@ -186,23 +176,13 @@ def _row(model: Any) -> tuple[str, Model] | None:
         return (model, MODELS[model]) if model in MODELS else None
     if isinstance(model, MixtureFamily):
         name = type(model).__name__
-        return name, Model(f"own {name}", lambda table, weights, structures: model)
+        return name, Model(f"own {name}", lambda data, structures: model)
     if isinstance(model, type) and issubclass(model, MixtureFamily):
-        _check_methods(model)
-
-        def make(table: Table, weights: Array, structures: Sequence[str]) -> Family:
-            family: Callable[[Array], Family] = model  # its constructor takes the data
-            return family(table.values[weights > 0.0])
-
-        return model.__name__, Model(f"own {model.__name__}", make)
+        name, missing = model.__name__, [f"`{name}`" for name in sorted(model.__abstractmethods__)]
+        if missing:
+            raise NotImplementedError(f"The family {name} must have {', '.join(missing)}.")
+        return name, Model(f"own {name}", lambda data, structures: model(data.seen))
     return None
-
-
-def _check_methods(family: type[MixtureFamily[Parameters]]) -> None:
-    """Refuse a family that lacks what every family must have."""
-    missing = [f"`{name}`" for name in sorted(family.__abstractmethods__)]
-    if missing:
-        raise NotImplementedError(f"The family {family.__name__} must have {', '.join(missing)}.")
 
 
 def _refuse(name: str, value: Any, d: int, others: Sequence[str]) -> tuple[str, Model]:
@@ -234,10 +214,9 @@ def _chosen_for(X: Any) -> list[str]:
 
 def taking_part(chosen: Mapping[str, Model]) -> dict[str, Model]:
     """Models with all that are fitted for their sake, in the order of the table."""
-    found = dict(chosen)
-    new = list(chosen.values())
+    found = new = dict(chosen)
     while new:
-        names = [name for row in new for name in row.simpler if name not in found]
-        new = [MODELS[name] for name in names]
-        found.update(zip(names, new, strict=True))
+        names = [name for row in new.values() for name in row.simpler if name not in found]
+        new = {name: MODELS[name] for name in names}
+        found = found | new
     return {name: found[name] for name in [*MODELS, *found] if name in found}

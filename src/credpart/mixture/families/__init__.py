@@ -1,1 +1,10 @@
 """Families of component distributions."""
+
+from credpart.mixture.families.base import Components, Family, MixtureFamily, Parameters
+from credpart.mixture.families.gaussian import Gaussian
+from credpart.mixture.families.latent_class import LatentClass
+from credpart.mixture.families.location_scale import LAWS, LocationScale
+from credpart.mixture.families.mixed import Mixed
+
+__all__ = ["LAWS", "Components", "Family", "Gaussian", "LatentClass", "LocationScale"]
+__all__ += ["Mixed", "MixtureFamily", "Parameters"]

@@ -21,7 +21,8 @@ P = TypeVar("P", bound=Parameters)
 class Components(NamedTuple):
     """Component distributions that stay what they are under linear maps, for pictures.
 
-    A component is the distribution of ``mu + (delta |z| + e) / sqrt(w)`` with ``e ~ N(0, Sigma)``,
+    There is one mixture, or a batch of these with one more axis at the front.  A component is the
+    distribution of ``mu + (delta |z| + e) / sqrt(w)`` with ``e ~ N(0, Sigma)``,
     ``z`` standard normal and ``w ~ Gamma(dof / 2, dof / 2)``: normal, t, skew normal or skew t.
     """
 
@@ -252,6 +253,10 @@ class MixtureFamily(ABC, Generic[P]):
         """Logarithms of proportions, finite for absent components too."""
         with np.errstate(divide="ignore"):
             return np.maximum(np.log(proportions), -1e300)
+
+
+# Only a family knows what its parameters are; to all others they are arrays.
+Family = MixtureFamily[Parameters]
 
 
 def linear_forms(coefficients: Array, features: Array) -> Array:

@@ -10,25 +10,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.random import Generator
 
-from credpart._arrays import Array, BoolArray, IntArray
-from credpart.mixture.covariance.batched import Previous, unequal_weights
+from credpart._arrays import Array, IntArray
+from credpart.mixture.covariance.batched import Previous, unequal_weights, update
 from credpart.mixture.covariance.matrices import inverse, stack_contiguous
 from credpart.mixture.covariance.structures import TABLE
-from credpart.mixture.families.base import (
-    ABSENT,
-    Components,
-    MixtureFamily,
-    Parameters,
-    linear_forms,
-)
-from credpart.mixture.families.standardisation import (
-    SINGULAR,
-    Standardisation,
-    describe_flat,
-    is_flat_by_chance,
-    pairs_of,
-)
+from credpart.mixture.families.base import ABSENT, Components, Parameters, linear_forms
+from credpart.mixture.families.standardisation import Standardisation, StandardisedFamily, pairs_of
 
 COLLAPSED = 1e12  # total covariance relative to that of a component without any width
 LOG_2_PI = np.log(2.0 * np.pi)
@@ -64,10 +53,9 @@ class MixtureParams(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian(MixtureFamily[GaussianParams]):
+class Gaussian(StandardisedFamily[GaussianParams]):
     """Gaussian mixtures on standardised data, of any covariance structures side by side."""
 
-    standardisation: Standardisation
     prior: Array | None = None  # (d, d): covariance of a pseudo-observation in every component
 
     is_normal: ClassVar[bool] = True
@@ -77,15 +65,6 @@ class Gaussian(MixtureFamily[GaussianParams]):
     def of(cls, X: Array, structures: Sequence[str]) -> Self:
         """The family for these data; products of columns only if some structure needs them."""
         return cls(Standardisation.of(X, structures))
-
-    @property
-    def log_unit(self) -> float:
-        """What a log density loses when the data go back to their own units."""
-        return self.standardisation.log_unit
-
-    def features(self, X: Array) -> Array:
-        """``(1, x, x_i x_j)`` of standardised rows, shape (n, p)."""
-        return self.standardisation.features(X)
 
     def log_joint(self, features: Array, params: GaussianParams) -> Array:
         """``log pi_k + log p_k(x_i)`` in standardised units, shape (b, k, n)."""
@@ -106,7 +85,7 @@ class Gaussian(MixtureFamily[GaussianParams]):
         if self.prior is not None:
             scatter, counts = scatter + self.prior, sizes + 1.0
         start = None if previous is None else self._previous(previous)
-        P, logdet = inverse(space.update(scatter, counts, structure, start))
+        P, logdet = inverse(update(scatter, counts, structure, start, space.units))
         proportions = self.shares(sizes)
         distance = space.squared_distance(P, means)
         natural = -0.5 * distance
@@ -118,38 +97,20 @@ class Gaussian(MixtureFamily[GaussianParams]):
         """Likelihood of the pseudo-observations, at each component's mean."""
         if self.prior is None:
             return 0.0
-        forms = params.natural[..., 1 + self.standardisation.d :]
+        forms = params.natural[..., 1 + self.d :]
         traces = -2.0 * (forms @ self.prior[self.standardisation.pairs])
         # A component that lost its observations keeps its pseudo-observation.
-        return np.asarray(-0.5 * (params.logdet + traces).sum(axis=1))
-
-    def n_free(self, c: int) -> int:
-        """Number of free parameters without any constraint on the covariances."""
-        return self.n_parameters("VVV", c)
+        return -0.5 * (params.logdet + traces).sum(axis=1)
 
     def n_parameters(self, structure: str, c: int) -> int:
         """Number of free parameters of a mixture of c components."""
-        d = self.standardisation.d
-        return c - 1 + c * d + TABLE[structure].n_free(c, d)
-
-    def is_degenerate(self, params: GaussianParams) -> BoolArray:
-        """A component is singular relative to the pooled covariance."""
-        return np.asarray(~(params.flatness < SINGULAR).all(axis=1))
-
-    def is_spurious(self, params: GaussianParams, n: float) -> BoolArray:
-        """Components (b, k) that are flat by chance."""
-        return is_flat_by_chance(params.flatness, params.proportions, n, self.standardisation.d)
-
-    def describe_spurious(self, params: GaussianParams, k: int, n: float) -> str:
-        """The size and the variance of a component that is flat by chance."""
-        return describe_flat(n * params.proportions[0, k], params.flatness[0, k])
+        return c - 1 + c * self.d + TABLE[structure].n_free(c, self.d)
 
     def regularised(self, statistics: Array) -> Self:
         """This family with pseudo-observations of the pooled covariance of statistics (k, s)."""
         sizes, _, products = self._moments(statistics)
-        return replace(
-            self, prior=self.standardisation.matrices(products.sum(axis=0) / sizes.sum())
-        )
+        pooled = self.standardisation.matrices(products.sum(axis=0) / sizes.sum())
+        return replace(self, prior=pooled)
 
     def to_data_units(self, params: GaussianParams) -> MixtureParams:
         """Parameters in the units of the data."""
@@ -162,9 +123,7 @@ class Gaussian(MixtureFamily[GaussianParams]):
         infinite = np.full(len(means), np.inf)
         return Components(proportions, means, covariances, np.zeros_like(means), infinite)
 
-    def sample(
-        self, params: GaussianParams, n: int, rng: np.random.Generator
-    ) -> tuple[Array, IntArray]:
+    def sample(self, params: GaussianParams, n: int, rng: Generator) -> tuple[Array, IntArray]:
         """Draw n objects from the first of the mixtures, and their components."""
         proportions, means, covariances = (field[0] for field in self.to_data_units(params))
         labels = rng.choice(len(proportions), size=n, p=proportions)
@@ -183,7 +142,7 @@ class Gaussian(MixtureFamily[GaussianParams]):
 
     def _moments(self, statistics: Array) -> tuple[Array, Array, Array]:
         """Sizes (...), means (..., d) and entries of scatter matrices (..., p) out of sums."""
-        d, (i, j) = self.standardisation.d, self.standardisation.pairs
+        d, (i, j) = self.d, self.standardisation.pairs
         is_absent = statistics[..., 0] <= ABSENT
         sizes = np.where(is_absent, ABSENT, statistics[..., 0])
         sums = statistics[..., 1 : 1 + d]
@@ -196,7 +155,7 @@ class Gaussian(MixtureFamily[GaussianParams]):
         self, proportions: Array, distance: Array, statistics: Array, products: Array
     ) -> Array:
         """Flatness (b, k): infinite if no component has any width in the total covariance."""
-        d, (i, j) = self.standardisation.d, self.standardisation.pairs
+        d, (i, j) = self.d, self.standardisation.pairs
         is_present, forms = proportions > 0.0, distance[..., 1 + d :]
         totals = statistics.sum(axis=1)
         n = totals[:, :1]

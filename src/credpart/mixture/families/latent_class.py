@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.random import Generator
 
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart.mixture.families.base import MixtureFamily, Parameters, linear_forms
@@ -68,9 +69,7 @@ class LatentClass(MixtureFamily[LatentClassParams]):
         table[:, :, column, level] = params.probabilities
         return ClassParams(params.proportions, table)
 
-    def sample(
-        self, params: LatentClassParams, n: int, rng: np.random.Generator
-    ) -> tuple[Array, IntArray]:
+    def sample(self, params: LatentClassParams, n: int, rng: Generator) -> tuple[Array, IntArray]:
         """Draw n rows of codes from the first of the mixtures, and their components."""
         labels = rng.choice(params.proportions.shape[1], size=n, p=params.proportions[0])
         probabilities = self.to_data_units(params).probabilities[0]
@@ -99,12 +98,10 @@ class LatentClass(MixtureFamily[LatentClassParams]):
         sizes = np.maximum(statistics[..., 0], 0.0)
         counts = np.where(sizes[..., None] > 0.0, statistics[..., 1:], 0.0)
         prior = self.pseudo * self.frequencies
-        # a class that has no cell of a column seen, and no prior, says nothing of it
         totals = self._totals(counts) + self.pseudo
-        empty = totals <= 0.0
-        probabilities = np.where(empty, self.frequencies, counts + prior) / np.where(
-            empty, 1.0, totals
-        )
+        empty = totals <= 0.0  # a class without a prior, in which no cell of the column is seen
+        probabilities = (counts + prior) / np.where(empty, 1.0, totals)
+        probabilities = np.where(empty, self.frequencies, probabilities)
         proportions = self.shares(sizes)
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.where(probabilities == 0.0, -1e3, np.log(probabilities))

@@ -22,9 +22,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.random import Generator
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart.mixture.covariance.batched import Previous
+from credpart.mixture.covariance.batched import Previous, update
 from credpart.mixture.covariance.matrices import inverse
 from credpart.mixture.covariance.structures import TABLE
 from credpart.mixture.families.base import (
@@ -39,10 +40,9 @@ from credpart.mixture.families.gaussian import GaussianParams
 from credpart.mixture.families.latent_law import LatentLaw
 from credpart.mixture.families.skew import SKEW_NORMAL, SKEW_T
 from credpart.mixture.families.standardisation import (
-    SINGULAR,
+    ScaleFamily,
     Standardisation,
-    describe_flat,
-    is_flat_by_chance,
+    StandardisedFamily,
     outer,
     relative_flatness,
 )
@@ -70,26 +70,6 @@ class LocationScaleParams(NamedTuple):
     flatness: Array  # (b, k), of Omega
 
 
-class SkewParams(NamedTuple):
-    """Parameters of a mixture in the units of the data; covariances are larger than `scales`."""
-
-    proportions: Array
-    locations: Array
-    scales: Array
-    skewness: Array
-    dof: Array
-
-
-class Moments(NamedTuple):
-    """Regressions of the components: what the statistics say before a structure is imposed."""
-
-    sizes: Array  # (b, k)
-    locations: Array
-    skewness: Array
-    scatter: Array
-    dof: Array
-
-
 class Statistics(NamedTuple):
     """Expected sums over objects, by name; products are those of the standardisation's pairs."""
 
@@ -105,10 +85,9 @@ class Statistics(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LocationScale(MixtureFamily[LocationScaleParams]):
+class LocationScale(StandardisedFamily[LocationScaleParams]):
     """Mixtures of one latent law on standardised data, of any structures side by side."""
 
-    standardisation: Standardisation
     law: LatentLaw
     prior: Array | None = None  # (d, d): scale matrix of a pseudo-observation in every component
 
@@ -130,25 +109,6 @@ class LocationScale(MixtureFamily[LocationScaleParams]):
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """The family that remembers a state."""
         return cls(**{**state, "law": LAWS[state["law"]]})
-
-    @property
-    def d(self) -> int:
-        """Number of columns."""
-        return self.standardisation.d
-
-    @property
-    def log_unit(self) -> float:
-        """What a log density loses when the data go back to their own units."""
-        return self.standardisation.log_unit
-
-    @property
-    def n_prior(self) -> float:
-        """Number of pseudo-observations in every component."""
-        return 0.0 if self.prior is None else 1.0
-
-    def features(self, X: Array) -> Array:
-        """``(1, x, x_i x_j)`` of standardised rows, shape (n, p)."""
-        return self.standardisation.features(X)
 
     def log_joint(self, features: Array, params: LocationScaleParams) -> Array:
         """``log pi_k + log p_k(x_i)`` in standardised units, shape (b, k, n)."""
@@ -180,13 +140,12 @@ class LocationScale(MixtureFamily[LocationScaleParams]):
     ) -> LocationScaleParams:
         """Maximise the expected likelihood under the structure of each mixture."""
         sizes, locations, skewness, scatter, dof = self._regress(statistics)
-        start = None
-        if previous is not None:
-            start = Previous.of(previous.scales, previous.proportions)
+        proportions = self.shares(sizes)
+        start = None if previous is None else Previous.of(previous.scales, previous.proportions)
         if self.prior is not None:
-            scatter = scatter + self.prior
-        scales = self.standardisation.update(scatter, sizes + self.n_prior, structure, start)
-        return self.complete(self.shares(sizes), locations, scales, skewness, dof)
+            scatter, sizes = scatter + self.prior, sizes + 1.0
+        scales = update(scatter, sizes, structure, start, self.standardisation.units)
+        return self.complete(proportions, locations, scales, skewness, dof)
 
     def complete(
         self, proportions: Array, locations: Array, scales: Array, skewness: Array, dof: Array
@@ -220,14 +179,10 @@ class LocationScale(MixtureFamily[LocationScaleParams]):
         present = params.proportions > 0.0
         value = 2.0 * PENALTY * np.where(present, np.log(params.tau), 0.0).sum(axis=1)
         if self.prior is None:
-            return np.asarray(value)
+            return value
         P, logdet = inverse(params.scales)
         part = logdet + np.einsum("bkde,de->bk", P, self.prior)
-        return np.asarray(value - 0.5 * part.sum(axis=1))
-
-    def n_free(self, c: int) -> int:
-        """Number of free parameters without any constraint on the scale matrices."""
-        return self.n_parameters("VVV", c)
+        return value - 0.5 * part.sum(axis=1)
 
     def n_parameters(self, structure: str, c: int) -> int:
         """Number of free parameters of a mixture of c components."""
@@ -235,21 +190,13 @@ class LocationScale(MixtureFamily[LocationScaleParams]):
         return c - 1 + c * (self.d + extra) + TABLE[structure].n_free(c, self.d)
 
     def is_degenerate(self, params: LocationScaleParams) -> BoolArray:
-        """A component is singular relative to the pooled scale matrix."""
-        return np.asarray(~((params.flatness < SINGULAR) & (params.tau > 0.0)).all(axis=1))
-
-    def is_spurious(self, params: LocationScaleParams, n: float) -> BoolArray:
-        """Components (b, k) that are flat by chance."""
-        return is_flat_by_chance(params.flatness, params.proportions, n, self.d)
-
-    def describe_spurious(self, params: LocationScaleParams, k: int, n: float) -> str:
-        """The size and the variance of a component that is flat by chance."""
-        return describe_flat(n * params.proportions[0, k], params.flatness[0, k])
+        """A component is singular relative to the pooled scale matrix, or infinitely skew."""
+        return ScaleFamily.is_degenerate(self, params) | ~(params.tau > 0.0).all(axis=1)
 
     def regularised(self, statistics: Array) -> Self:
         """This family with pseudo-observations of the pooled scale matrix of statistics (k, s)."""
-        found = self._regress(statistics[None])
-        return replace(self, prior=found.scatter[0].sum(axis=0) / found.sizes[0].sum())
+        sizes, _, _, scatter, _ = self._regress(statistics[None])
+        return replace(self, prior=scatter[0].sum(axis=0) / sizes[0].sum())
 
     def remarks(self, params: LocationScaleParams) -> list[str]:
         """Degrees of freedom at their bounds."""
@@ -263,19 +210,17 @@ class LocationScale(MixtureFamily[LocationScaleParams]):
             for k in np.flatnonzero(np.isclose(params.dof[0], bound, rtol=1e-6))
         ]
 
-    def to_data_units(self, params: LocationScaleParams) -> SkewParams:
+    def to_data_units(self, params: LocationScaleParams) -> Components:
         """Parameters in the units of the data."""
         moments = self.standardisation.to_data_units(params.locations, params.scales)
         skewness = params.skewness * self.standardisation.scale
-        return SkewParams(params.proportions, *moments, skewness, params.dof)
+        return Components(params.proportions, *moments, skewness, params.dof)
 
     def projectable(self, params: LocationScaleParams) -> Components:
         """Components of the first mixture."""
         return Components(*(field[0] for field in self.to_data_units(params)))
 
-    def sample(
-        self, params: LocationScaleParams, n: int, rng: np.random.Generator
-    ) -> tuple[Array, IntArray]:
+    def sample(self, params: LocationScaleParams, n: int, rng: Generator) -> tuple[Array, IntArray]:
         """Draw n objects from the first of the mixtures, and their components."""
         labels = rng.choice(params.proportions.shape[1], size=n, p=params.proportions[0])
         dof = params.dof[0, labels]
@@ -299,8 +244,11 @@ class LocationScale(MixtureFamily[LocationScaleParams]):
         y = linear_forms(params.slant, features[..., : 1 + self.d]) if self.law.is_skew else eta
         return eta, y
 
-    def _regress(self, statistics: Array) -> Moments:
-        """Regressions of x on (1, u), weighted by w; absent components get a unit ball."""
+    def _regress(self, statistics: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Sizes, locations, skewness, scatter and dof: regressions of x on (1, u), weighted by w.
+
+        Absent components get a unit ball.
+        """
         i, j = self.standardisation.pairs
         s = self._split(statistics)
         absent = s.sizes <= ABSENT
@@ -316,7 +264,7 @@ class LocationScale(MixtureFamily[LocationScaleParams]):
         dof = self.law.dof(((s.w - s.log_w) / sizes - 1.0)[..., 0])
         gone = absent[..., 0]
         scatter[gone], dof[gone] = ABSENT * np.eye(self.d), self.law.first_dof
-        return Moments(sizes[..., 0], locations, skewness, scatter, dof)
+        return sizes[..., 0], locations, skewness, scatter, dof
 
     def _by_moments(self, features: Array, resp: Array) -> LocationScaleParams:
         """Parameters by the method of moments: from no skewness, EM would never find any."""

@@ -9,20 +9,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.random import Generator
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart.mixture.families.base import (
-    ABSENT,
-    MixtureFamily,
-    Parameters,
-    linear_forms,
-)
+from credpart.mixture.families.base import ABSENT, Parameters, linear_forms
 from credpart.mixture.families.latent_class import PSEUDO, LatentClass, LatentClassParams
-from credpart.mixture.families.standardisation import (
-    SINGULAR,
-    describe_flat,
-    is_flat_by_chance,
-)
+from credpart.mixture.families.standardisation import ScaleFamily
 
 
 class MixedParams(NamedTuple):
@@ -46,7 +38,7 @@ class MixedInDataUnits(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Mixed(MixtureFamily[MixedParams]):
+class Mixed(ScaleFamily[MixedParams]):
     """Mixtures of products of normals, on standardised columns, and multinomials."""
 
     center: Array  # (numbers,)
@@ -58,13 +50,14 @@ class Mixed(MixtureFamily[MixedParams]):
 
     params_type: ClassVar[type[Parameters]] = MixedParams
 
+    @property
+    def d(self) -> int:
+        """Number of columns of numbers."""
+        return len(self.numeric)
+
     @classmethod
     def of(
-        cls,
-        X: Array,
-        levels: Sequence[int],
-        weights: Array | None = None,
-        pseudo: float = PSEUDO,
+        cls, X: Array, levels: Sequence[int], weights: Array | None = None, pseudo: float = PSEUDO
     ) -> Self:
         """The family for X (n, d): codes in columns with levels, numbers where these are 0."""
         counts = np.asarray(levels)
@@ -82,20 +75,13 @@ class Mixed(MixtureFamily[MixedParams]):
 
     def to_data_units(self, params: MixedParams) -> MixedInDataUnits:
         """Parameters in the units of the data."""
-        classes = LatentClassParams(params.proportions, params.probabilities, params.natural)
-        return MixedInDataUnits(
-            params.proportions,
-            self.center + self.scale * params.means,
-            self.scale**2 * params.variances,
-            self.categories.to_data_units(classes).probabilities,
-        )
+        proportions, probabilities = self.categories.to_data_units(self._classes(params))
+        means, variances = self.center + self.scale * params.means, self.scale**2 * params.variances
+        return MixedInDataUnits(proportions, means, variances, probabilities)
 
-    def sample(
-        self, params: MixedParams, n: int, rng: np.random.Generator
-    ) -> tuple[Array, IntArray]:
+    def sample(self, params: MixedParams, n: int, rng: Generator) -> tuple[Array, IntArray]:
         """Draw n rows from the first of the mixtures, and their components."""
-        classes = LatentClassParams(params.proportions, params.probabilities, params.natural)
-        codes, labels = self.categories.sample(classes, n, rng)
+        codes, labels = self.categories.sample(self._classes(params), n, rng)
         X = np.empty((n, len(self.numeric) + len(self.categorical)))
         noise = rng.standard_normal((n, len(self.numeric)))
         Z = params.means[0, labels] + np.sqrt(params.variances[0, labels]) * noise
@@ -131,9 +117,8 @@ class Mixed(MixtureFamily[MixedParams]):
         counts = np.where(empty, ABSENT, counts)
         means = np.where(empty, 0.0, sums / counts)
         scatter = np.where(empty, ABSENT, squares - counts * means**2)
-        if self.prior is None:
-            variances = scatter / counts
-        else:
+        variances = scatter / counts
+        if self.prior is not None:
             variances = (scatter + self.prior) / (counts + 1.0)
         pooled = scatter.sum(axis=1, keepdims=True) / counts.sum(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -147,15 +132,11 @@ class Mixed(MixtureFamily[MixedParams]):
 
     def log_prior(self, params: MixedParams) -> Array | float:
         """Log density of the Dirichlet prior, and likelihood of the pseudo-observations."""
-        split = 1 + sum(self.categories.levels)
-        classes = LatentClassParams(
-            params.proportions, params.probabilities, params.natural[..., :split]
-        )
-        prior = self.categories.log_prior(classes)
+        prior = self.categories.log_prior(self._classes(params))
         if self.prior is None:
             return prior
         part = (np.log(params.variances) + self.prior / params.variances).sum(axis=-1)
-        return np.asarray(prior - 0.5 * part.sum(axis=1))
+        return prior - 0.5 * part.sum(axis=1)
 
     def regularised(self, statistics: Array) -> Self:
         """This family with pseudo-observations of the pooled variances of statistics (k, s)."""
@@ -166,18 +147,14 @@ class Mixed(MixtureFamily[MixedParams]):
 
     def is_degenerate(self, params: MixedParams) -> BoolArray:
         """A component without spread in a column, or statistics that are none."""
-        sound = (params.probabilities >= 0.0).all(axis=(1, 2))
-        return np.asarray(~(sound & (params.flatness < SINGULAR).all(axis=1)))
-
-    def is_spurious(self, params: MixedParams, n: float) -> BoolArray:
-        """Components (b, k) that are flat by chance."""
-        return is_flat_by_chance(params.flatness, params.proportions, n, len(self.numeric))
-
-    def describe_spurious(self, params: MixedParams, k: int, n: float) -> str:
-        """The size and the variance of a component that is flat by chance."""
-        return describe_flat(n * params.proportions[0, k], params.flatness[0, k])
+        is_none = ~(params.probabilities >= 0.0).all(axis=(1, 2))
+        return is_none | ScaleFamily.is_degenerate(self, params)
 
     def remarks(self, params: MixedParams) -> list[str]:
         """The prior of the categories."""
-        classes = LatentClassParams(params.proportions, params.probabilities, params.natural)
-        return self.categories.remarks(classes)
+        return self.categories.remarks(self._classes(params))
+
+    def _classes(self, params: MixedParams) -> LatentClassParams:
+        """The parameters of the columns of categories."""
+        natural = params.natural[..., : 1 + sum(self.categories.levels)]
+        return LatentClassParams(params.proportions, params.probabilities, natural)

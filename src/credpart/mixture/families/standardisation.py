@@ -5,6 +5,7 @@ Inside these families the data are centred and scaled column by column.  A squar
 sums of the features hold all moments that an M-step needs.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
@@ -12,10 +13,9 @@ from typing import Self
 import numpy as np
 from scipy.special import gammaln
 
-from credpart._arrays import Array, BoolArray, IntArray
-from credpart.mixture.covariance.batched import Previous, update
+from credpart._arrays import Array, BoolArray, IntArray, make_read_only
 from credpart.mixture.covariance.structures import TABLE
-from credpart.mixture.families.base import ABSENT
+from credpart.mixture.families.base import ABSENT, MixtureFamily, P
 
 # Standardised data are rounded to this fraction of the spread of their middle half.  Otherwise
 # other units would change the last bits of the data, and EM would end a little elsewhere.
@@ -42,8 +42,7 @@ class Standardisation:
         mantissa, exponent = np.frexp(self.scale / np.exp(np.log(self.scale).mean()))
         units = np.ldexp(np.round(mantissa / ROUNDING) * ROUNDING, exponent)
         multiplicity = np.where(self.pairs[0] == self.pairs[1], 1.0, 2.0)
-        for array in (units, multiplicity, self.center, self.scale, self.rounding_unit):
-            array.flags.writeable = False
+        make_read_only(units, multiplicity, self.center, self.scale, self.rounding_unit)
         object.__setattr__(self, "units", units)
         object.__setattr__(self, "multiplicity", multiplicity)
 
@@ -63,11 +62,6 @@ class Standardisation:
     def d(self) -> int:
         """Number of columns."""
         return len(self.center)
-
-    @property
-    def log_unit(self) -> float:
-        """What a log density loses when the data go back to their own units."""
-        return float(np.log(self.scale).sum())
 
     def features(self, X: Array) -> Array:
         """``(1, x, x_i x_j)`` of standardised rows, shape (n, p)."""
@@ -93,12 +87,6 @@ class Standardisation:
         constant = (locations * linear).sum(axis=-1, keepdims=True)
         forms = P[..., i, j] * self.multiplicity
         return np.concatenate([constant, -2.0 * linear, forms], axis=-1)
-
-    def update(
-        self, scatter: Array, sizes: Array, structure: IntArray, previous: Previous | None
-    ) -> Array:
-        """Scale matrices under the structure of each mixture."""
-        return update(scatter, sizes, structure, previous, self.units)
 
 
 def pairs_of(d: int, is_diagonal: bool) -> tuple[IntArray, IntArray]:
@@ -138,7 +126,49 @@ def is_flat_by_chance(flatness: Array, proportions: Array, n: float, d: int) -> 
     return result
 
 
-def describe_flat(size: float, flatness: float) -> str:
-    """What is wrong with a component that is flat by chance."""
-    what = f"{size:.1f} objects, relative variance {1.0 / flatness:.1g}"
-    return f"a component is a spurious spike ({what})"
+class ScaleFamily(MixtureFamily[P]):
+    """Families with components that may be flat: their last parameter is the flatness (b, k)."""
+
+    @property
+    @abstractmethod
+    def d(self) -> int:
+        """Number of columns of numbers."""
+
+    def is_degenerate(self, params: P) -> BoolArray:
+        """A component is singular relative to the pooled within-cluster covariance."""
+        return np.asarray(~(params[-1] < SINGULAR).all(axis=1))
+
+    def is_spurious(self, params: P, n: float) -> BoolArray:
+        """Components (b, k) that are flat by chance."""
+        return is_flat_by_chance(params[-1], params[0], n, self.d)
+
+    def describe_spurious(self, params: P, k: int, n: float) -> str:
+        """The size and the variance of a component that is flat by chance."""
+        size, variance = n * params[0][0, k], 1.0 / params[-1][0, k]
+        what = f"{size:.1f} objects, relative variance {variance:.1g}"
+        return f"a component is a spurious spike ({what})"
+
+
+@dataclass(frozen=True, slots=True)
+class StandardisedFamily(ScaleFamily[P]):
+    """Families of locations and scale matrices on standardised data."""
+
+    standardisation: Standardisation
+
+    @property
+    def d(self) -> int:
+        """Number of columns."""
+        return self.standardisation.d
+
+    @property
+    def log_unit(self) -> float:
+        """What a log density loses when the data go back to their own units."""
+        return float(np.log(self.standardisation.scale).sum())
+
+    def features(self, X: Array) -> Array:
+        """``(1, x, x_i x_j)`` of standardised rows, shape (n, p)."""
+        return self.standardisation.features(X)
+
+    def n_free(self, c: int) -> int:
+        """Number of free parameters without any constraint on the scale matrices."""
+        return self.n_parameters("VVV", c)

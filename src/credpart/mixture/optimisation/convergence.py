@@ -1,11 +1,12 @@
 """When an iteration has converged: the one rule of all iterations."""
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from credpart._arrays import Array
+from credpart._checks import check_integer, check_positive
 
 MCLUST_TOLERANCE = 1e-5  # where mclust stops
 DEFAULT_TOLERANCE = 1e-9
@@ -31,6 +32,11 @@ class Limits(NamedTuple):
 
     tol: float = DEFAULT_TOLERANCE
     max_iter: int = MAX_ITERATIONS
+
+    @classmethod
+    def check(cls, tol: float, max_iter: int) -> Self:
+        """Refuse what is no limit."""
+        return cls(check_positive("tol", tol), check_integer("max_iter", max_iter, at_least=1))
 
 
 def relative_gain(new: Array, old: Array) -> Array:

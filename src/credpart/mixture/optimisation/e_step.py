@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credpart._arrays import Array, IntArray
-from credpart.mixture.families.base import P
-from credpart.mixture.optimisation.mixtures import Data, Problem, take_params
+from credpart.mixture.families.base import Parameters
+from credpart.mixture.optimisation.mixtures import Problem, Samples, take_params
 
 BLOCK = 1 << 16  # values of the joint density in a block
 ROWS = 256  # rows of a block, at the least
@@ -47,7 +47,7 @@ def blocks(b: int, k: int, n: int) -> Iterator[tuple[slice, slice]]:
 
 
 def e_step(
-    problem: Problem[P], params: P, sample: IntArray, *, in_single: bool = False
+    problem: Problem, params: Parameters, sample: IntArray, *, in_single: bool = False
 ) -> tuple[Array, Array]:
     """Log-likelihoods (b,) and expected statistics (b, k, s) at ``params``.
 
@@ -81,14 +81,14 @@ def e_step(
     return loglik, statistics
 
 
-def _part(data: Data, sample: IntArray, rows: slice) -> tuple[Array, Array]:
+def _part(data: Samples, sample: IntArray, rows: slice) -> tuple[Array, Array]:
     """Features and weights of some rows, for mixtures of these samples."""
     features, weights = data
     some = features[rows] if features.ndim == 2 else features[sample, rows]
     return some, weights[:, rows] if len(weights) == 1 else weights[sample, rows]
 
 
-def log_certainty(problem: Problem[P], params: P, sample: IntArray) -> Array:
+def log_certainty(problem: Problem, params: Parameters, sample: IntArray) -> Array:
     """Weighted sum over objects of the log of the largest posterior, shape (b,)."""
     b, k = params[0].shape
     total = np.zeros(b)

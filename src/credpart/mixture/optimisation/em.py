@@ -11,17 +11,16 @@ from dataclasses import replace
 import numpy as np
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart.mixture.families.base import P
 from credpart.mixture.optimisation.anderson import Anderson
 from credpart.mixture.optimisation.convergence import Limits, Status, relative_gain
 from credpart.mixture.optimisation.e_step import e_step
 from credpart.mixture.optimisation.mixtures import Mixtures, Problem
 
 # Which mixtures of a batch to give up, by what an iteration has led to and its relative gains.
-EarlyStopping = Callable[[Mixtures[P], Array], BoolArray]
+StoppingRule = Callable[[Mixtures, Array], BoolArray]
 
 
-def evaluate(problem: Problem[P], mixtures: Mixtures[P], *, in_single: bool = False) -> Mixtures[P]:
+def evaluate(problem: Problem, mixtures: Mixtures, *, in_single: bool = False) -> Mixtures:
     """The E-step at the parameters of mixtures: their log-likelihoods, statistics and status."""
     family = problem.family
     with np.errstate(all="ignore"):  # parameters that are no mixture show in the log-likelihood
@@ -33,12 +32,12 @@ def evaluate(problem: Problem[P], mixtures: Mixtures[P], *, in_single: bool = Fa
 
 
 def iterate(
-    problem: Problem[P],
-    mixtures: Mixtures[P],
+    problem: Problem,
+    mixtures: Mixtures,
     statistics: Array | None = None,
     *,
     in_single: bool = False,
-) -> Mixtures[P]:
+) -> Mixtures:
     """One iteration: the M-step from the statistics, or from others, and the E-step after it."""
     given = mixtures.statistics if statistics is None else statistics
     with np.errstate(all="ignore"):  # a singular or extrapolated point may be no mixture
@@ -48,25 +47,23 @@ def iterate(
 
 
 def first_iteration(
-    problem: Problem[P], statistics: Array, structure: IntArray, sample: IntArray, slot: IntArray
-) -> Mixtures[P]:
+    problem: Problem, statistics: Array, structure: IntArray, sample: IntArray, slot: IntArray
+) -> Mixtures:
     """New mixtures from statistics (b, k, s), such as those of a partition of the objects."""
     with np.errstate(all="ignore"):
         params = problem.family.m_step(statistics, structure, None)
-    ones, unknown = np.ones(len(statistics), dtype=np.intp), np.zeros(len(statistics))
-    mixtures = Mixtures(params, statistics, unknown, ones, ones, structure, sample, slot)
-    return evaluate(problem, mixtures)
+    return evaluate(problem, Mixtures.at(params, structure, sample, slot, n_iter=1))
 
 
 def em(
-    problem: Problem[P],
-    start: Mixtures[P],
+    problem: Problem,
+    start: Mixtures,
     limits: Limits,
     *,
     is_accelerated: bool = False,
     in_single: bool = False,
-    early_stopping: EarlyStopping[P] | None = None,
-) -> Mixtures[P]:
+    early_stopping: StoppingRule | None = None,
+) -> Mixtures:
     """Run EM until every mixture has converged, broken down, been given up, or met the limit.
 
     The likelihood never falls if the M-step of the family never lowers it: an accelerated step that

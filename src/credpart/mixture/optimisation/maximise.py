@@ -6,9 +6,8 @@ also be coarse: in single precision its iterations take half the time.
 
 import numpy as np
 
-from credpart.mixture.families.base import P
 from credpart.mixture.optimisation.convergence import MCLUST_TOLERANCE, Limits, Status
-from credpart.mixture.optimisation.em import EarlyStopping, em, evaluate
+from credpart.mixture.optimisation.em import StoppingRule, em, evaluate
 from credpart.mixture.optimisation.mixtures import Mixtures, Problem
 
 # Relative gain of an iteration below which EM is accelerated, by whether it is slow.
@@ -17,11 +16,8 @@ SINGLE = 1 << 13  # joint densities in a batch from which on single precision sa
 
 
 def maximise(
-    problem: Problem[P],
-    mixtures: Mixtures[P],
-    limits: Limits,
-    early_stopping: EarlyStopping[P] | None = None,
-) -> Mixtures[P]:
+    problem: Problem, mixtures: Mixtures, limits: Limits, early_stopping: StoppingRule | None = None
+) -> Mixtures:
     """Run all mixtures that are under way to their ends."""
     tol, max_iter = limits
     first = Limits(max(tol, SWITCH[problem.family.has_slow_em]), max_iter)

@@ -1,47 +1,55 @@
 """Mixtures of one family side by side, and the data that they are fitted to."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart.mixture.families.base import MixtureFamily, P
+from credpart.mixture.families.base import Family, P, Parameters
 from credpart.mixture.optimisation.convergence import Status
 
 Stack = NDArray[Any]  # with the mixtures first
 
 
-class Data(NamedTuple):
+class Samples(NamedTuple):
     """Weights (m, n) of m samples, and features (n, p) that these share, or (m, n, p)."""
 
     features: Array
     weights: Array
 
 
-@dataclass(frozen=True, slots=True)
-class Problem(Generic[P]):
+class Problem(NamedTuple):
     """A family on its data: what is maximised."""
 
-    family: MixtureFamily[P]
-    data: Data
+    family: Family
+    data: Samples
 
     @property
     def n_objects(self) -> float:
         """The total weight of a sample, which all samples have."""
         return float(self.data.weights[0].sum())
 
+    def statistics(self, resp: Array) -> Array:
+        """Statistics (1, k, s) of responsibilities (k, n), on the first sample."""
+        return self.family.statistics(self.data.features, (resp * self.data.weights[0])[None])
+
+    def is_sound(self, mixtures: "Mixtures") -> BoolArray:
+        """Mixtures (b,) that are neither degenerate nor have a spurious component."""
+        is_spurious = self.family.is_spurious(mixtures.params, self.n_objects)
+        return ~mixtures.is_degenerate & ~is_spurious.any(axis=1)
+
 
 @dataclass(frozen=True, slots=True)
-class Mixtures(Generic[P]):
+class Mixtures:
     """A batch of b mixtures of one family with k components, under way or ended.
 
     A mixture with fewer than k components has absent ones at its end, with no proportion.
     """
 
-    params: P  # arrays (b, k, ...)
+    params: Parameters  # arrays (b, k, ...)
     statistics: Array  # (b, k, s): expected at the parameters
     loglik: Array  # (b,): log-likelihood plus log prior
     n_iter: IntArray  # (b,)
@@ -50,13 +58,23 @@ class Mixtures(Generic[P]):
     sample: IntArray  # (b,): which sample of the data it is fitted to
     slot: IntArray  # (b,): what it is a candidate for: a cell of a selection, or a replicate
 
+    @classmethod
+    def at(
+        cls, params: Parameters, structure: IntArray, sample: IntArray, slot: IntArray, n_iter: int
+    ) -> Self:
+        """Mixtures with these parameters, before an E-step."""
+        b = len(slot)
+        status = np.full(b, Status.NOT_CONVERGED)
+        arrays = np.zeros((b, 0, 0)), np.zeros(b), np.full(b, n_iter), status
+        return cls(params, *arrays, structure, sample, slot)
+
     def __len__(self) -> int:
         return len(self.loglik)
 
     @property
     def is_degenerate(self) -> BoolArray:
         """Mixtures that broke down."""
-        return np.asarray(self.status == Status.DEGENERATE)
+        return self.status == Status.DEGENERATE
 
     def take(self, rows: IntArray) -> Self:
         """Some of the mixtures."""
@@ -87,20 +105,17 @@ class Mixtures(Generic[P]):
     def _map(self, function: Callable[..., Stack], *others: Self) -> Self:
         """The batch whose arrays are functions of those of batches."""
         batches = (self, *others)
-        fields = zip(*(batch.params for batch in batches), strict=True)
-        params = made_like(self.params, [function(*arrays) for arrays in fields])
-        names = ("statistics", "loglik", "n_iter", "status", "structure", "sample", "slot")
-        changed: dict[str, Any] = {
-            name: function(*(getattr(batch, name) for batch in batches)) for name in names
-        }
-        return replace(self, params=params, **changed)
+        params = map_params(function, *(batch.params for batch in batches))
+        names = [field.name for field in fields(self)[1:]]
+        arrays = [function(*(getattr(batch, name) for batch in batches)) for name in names]
+        return type(self)(params, *arrays)
 
 
-def made_like(params: P, arrays: Sequence[Stack]) -> P:
-    """Parameters of the same kind from other arrays."""
-    return type(params)(*arrays)
+def map_params(function: Callable[..., Stack], *params: P) -> P:
+    """Parameters whose arrays are functions of those of others."""
+    return type(params[0])(*(function(*arrays) for arrays in zip(*params, strict=True)))
 
 
-def take_params(params: P, rows: IntArray | slice | tuple[slice, slice]) -> P:
-    """Parameters of some mixtures, or of some of their components."""
-    return made_like(params, [field[rows] for field in params])
+def take_params(params: P, rows: int | IntArray | slice | tuple[slice, slice]) -> P:
+    """Parameters of one or some mixtures, or of some of their components."""
+    return map_params(lambda field: field[rows], params)

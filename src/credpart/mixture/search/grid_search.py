@@ -9,7 +9,7 @@ Families come one after the other, from the smaller to the larger: a larger one 
 the clusters that those nested in it have found, and from their very answers.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -18,20 +18,20 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from credpart._arrays import Array, IntArray
-from credpart._checks import Table
+from credpart._checks import WeightedTable
+from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
-from credpart.mixture.families.base import Parameters
 from credpart.mixture.models import Model
-from credpart.mixture.optimisation.convergence import Limits
+from credpart.mixture.optimisation import Limits, Mixtures, Problem, Samples, Status
 from credpart.mixture.optimisation.e_step import e_step, normalise
 from credpart.mixture.optimisation.em import first_iteration
 from credpart.mixture.optimisation.maximise import maximise
-from credpart.mixture.optimisation.mixtures import Data, Mixtures, Problem, take_params
+from credpart.mixture.optimisation.mixtures import take_params
+from credpart.mixture.search.initialisation import responsibilities
 from credpart.mixture.search.multistart import EarlyStopping, Policy, best_first
 
 Cell = tuple[int, str]  # number of clusters, model
 Partitions = Mapping[int, IntArray]  # labels by number of clusters
-Batch = Mixtures[Parameters]
 
 TRIAL = 40  # iterations that tell, in families whose EM is slow, whether a start is ahead
 GROUP = 1 << 22  # joint densities of the candidates that are run side by side
@@ -40,27 +40,32 @@ GROUP = 1 << 22  # joint densities of the candidates that are run side by side
 class ModelSet(NamedTuple):
     """Models of one family, and the family on the data."""
 
-    problem: Problem[Parameters]
+    problem: Problem
     models: Mapping[str, Model]
 
 
 class Answer(NamedTuple):
     """The best mixture of a cell."""
 
-    problem: Problem[Parameters]
-    mixture: Batch  # one mixture, without absent components
+    problem: Problem
+    mixture: Mixtures  # one mixture, without absent components
     flaw: str  # why it is refused; empty if it is not
 
+    @property
+    def status(self) -> Status:
+        """How the mixture ended."""
+        return Status(int(self.mixture.status[0]))
 
-def model_sets(models: Mapping[str, Model], table: Table, weights: Array) -> list[ModelSet]:
+
+def model_sets(models: Mapping[str, Model], data: WeightedTable) -> list[ModelSet]:
     """The families of the models, on the data."""
     sets = []
     for name in dict.fromkeys(row.family for row in models.values()):
         rows = {model: row for model, row in models.items() if row.family == name}
         structures = [row.structure for row in rows.values() if row.structure is not None]
-        family = next(iter(rows.values())).make(table, weights, structures)
-        data = Data(family.features(table.values), weights[None])
-        sets.append(ModelSet(Problem(family, data), rows))
+        family = next(iter(rows.values())).make(data, structures)
+        samples = Samples(family.features(data.values), data.weights[None])
+        sets.append(ModelSet(Problem(family, samples), rows))
     return sets
 
 
@@ -69,7 +74,7 @@ def grid_search(
     starts: Sequence[Partitions],
     limits: Limits,
     n_jobs: int | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress = silent,
 ) -> dict[Cell, Answer]:
     """The best mixture of every model and number of clusters that the starts have.
 
@@ -84,8 +89,7 @@ def grid_search(
             jobs(delayed(_search_group)(sets, starts, numbers, limits) for numbers in groups)
         ):
             found |= answers
-            if progress is not None:
-                progress((done + 1) / len(groups))
+            progress("select", (done + 1) / len(groups))
     return found
 
 
@@ -132,18 +136,16 @@ class FamilySearch:
         answers, _ = best_first(self.problem, candidates, policy, self.limits)
         return {cell: self._answer(answers, i) for i, cell in enumerate(self.cells)}
 
-    def run_alone(self, cell: Cell, statistics: Array) -> Answer:
-        """Where the mixture of a cell ends that starts from statistics (1, c, s)."""
-        started = self.begin([(cell, statistics)])
+    def run_alone(self, cell: Cell, resp: Array) -> Answer:
+        """Where the mixture of a cell ends that starts from responsibilities (c, n)."""
+        started = self.begin([(cell, self.problem.statistics(resp))])
         return self._answer(maximise(self.problem, started, self.limits), 0)
 
-    def value(self, mixtures: Batch) -> Array:
+    def value(self, mixtures: Mixtures) -> Array:
         """The log-likelihoods of mixtures that may be answers."""
-        is_spurious = self.problem.family.is_spurious(mixtures.params, self.problem.n_objects)
-        is_sound = ~mixtures.is_degenerate & ~is_spurious.any(axis=1)
-        return np.where(is_sound, mixtures.loglik, -np.inf)
+        return np.where(self.problem.is_sound(mixtures), mixtures.loglik, -np.inf)
 
-    def begin(self, starts: Sequence[tuple[Cell, Array]]) -> Batch:
+    def begin(self, starts: Sequence[tuple[Cell, Array]]) -> Mixtures:
         """Mixtures after one iteration from statistics (1, c, s), each for a cell."""
         slots = np.array([self.cells.index(cell) for cell, _ in starts])
         statistics = np.zeros((len(starts), self.k, starts[0][1].shape[-1]))
@@ -155,21 +157,18 @@ class FamilySearch:
 
     def _partitions(self, starts: Sequence[Partitions]) -> Iterator[tuple[Cell, Array]]:
         """What partitions of the objects are to every model."""
-        family, (features, weights) = self.problem.family, self.problem.data
         for c, labels in distinct_partitions(starts):
             if (c, next(iter(self.models))) in self.cells:
-                resp = np.where(labels == np.arange(c)[:, None], weights[0], 0.0)
-                statistics = family.statistics(features, resp[None])
+                statistics = self.problem.statistics(responsibilities(labels, c))
                 yield from (((c, model), statistics) for model in self.models)
 
     def _nested_clusters(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Array]]:
         """What the clusters of nested models of smaller families are to a model."""
         for cell, answer in self._nested_answers(smaller):
-            family, (features, weights) = answer.problem.family, answer.problem.data
-            resp = family.log_joint(features, answer.mixture.params)
+            family, data = answer.problem
+            resp = family.log_joint(data.features, answer.mixture.params)
             normalise(resp)
-            resp *= weights
-            yield cell, self.problem.family.statistics(self.problem.data.features, resp)
+            yield cell, self.problem.statistics(resp[0])
 
     def _embedded(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Array]]:
         """The answers of nested models of smaller families, as mixtures of this family."""
@@ -183,7 +182,7 @@ class FamilySearch:
                 if nested in row.nested and not answer.flaw:
                     yield (c, model), answer
 
-    def _answer(self, answers: Batch, slot: int) -> Answer:
+    def _answer(self, answers: Mixtures, slot: int) -> Answer:
         """The answer of a cell, without absent components, and what is wrong with it."""
         one, k = answers.take(np.array([slot])), self.cells[slot][0]
         params = take_params(one.params, (slice(None), slice(k)))
@@ -198,7 +197,7 @@ class NestedStarts:
     with saddles, where it takes more.
     """
 
-    def __init__(self, search: FamilySearch, first: Batch | None = None) -> None:
+    def __init__(self, search: FamilySearch, first: Mixtures | None = None) -> None:
         self.search, self.first = search, first
         trial = TRIAL if search.problem.family.has_slow_em else 1
         self.limits = Limits(search.limits.tol, min(trial, search.limits.max_iter))
@@ -210,7 +209,7 @@ class NestedStarts:
             ]
         )
 
-    def __call__(self, answers: Batch, new: IntArray) -> Batch | None:
+    def __call__(self, answers: Mixtures, new: IntArray) -> Mixtures | None:
         """Candidates for cells that are related to those with new answers."""
         target, column = np.nonzero(self.is_related[:, new])
         parts = [] if self.first is None else [self.first]
@@ -223,7 +222,7 @@ class NestedStarts:
         return Mixtures.concatenate(parts) if parts else None
 
 
-def find_flaw(problem: Problem[Parameters], one: Batch) -> str:
+def find_flaw(problem: Problem, one: Mixtures) -> str:
     """Why a mixture is no answer; empty if it is one."""
     if one.is_degenerate[0]:
         return "a component became singular"

@@ -45,9 +45,8 @@ class Groups(NamedTuple):
     def merge(self, i: int, j: int) -> None:
         """Make group i the union of both, in place."""
         one, other = self.at(i), self.at(j)
-        size, scatter = unite(one, other)
-        self.means[:, i] += other.sizes / size * (other.means - one.means)
-        self.sizes[i], self.scatter[:, :, i] = size, scatter
+        self.sizes[i], self.scatter[:, :, i] = unite(one, other)
+        self.means[:, i] += other.sizes / self.sizes[i] * (other.means - one.means)
 
 
 def balance(X: Array) -> Array:
@@ -56,18 +55,22 @@ def balance(X: Array) -> Array:
     Halfway between scaled and sphered data: clusters still stand out, and no direction rules.
     Directions without variance are dropped.
     """
-    Z = scale(X)
-    _, spread, axes = np.linalg.svd(Z, full_matrices=False)
-    kept = spread > 1e-6 * spread[0]
-    return (Z @ axes[kept].T) / np.sqrt(spread[kept])
+    components, spread = principal_components(X)
+    return components / np.sqrt(spread)
 
 
 def sphere(X: Array) -> Array:
     """Data with unit covariance; directions without variance are dropped."""
+    components, spread = principal_components(X)
+    return components / (spread / np.sqrt(len(X)))
+
+
+def principal_components(X: Array) -> tuple[Array, Array]:
+    """Principal components of the scaled data that have a variance, and their singular values."""
     Z = scale(X)
     _, spread, axes = np.linalg.svd(Z, full_matrices=False)
     kept = spread > 1e-6 * spread[0]
-    return (Z @ axes[kept].T) / (spread[kept] / np.sqrt(len(Z)))
+    return Z @ axes[kept].T, spread[kept]
 
 
 def scale(X: Array) -> Array:
@@ -140,17 +143,16 @@ def summarise(Z: Array, labels: IntArray) -> Groups:
     sizes = np.bincount(labels, minlength=m).astype(float)
     means = np.stack([np.bincount(labels, Z[:, j], m) for j in range(d)]) / sizes
     gaps = Z.T - means[:, labels]
-    scatter = np.empty((d, d, m))
-    for i in range(d):
-        for j in range(d):
-            scatter[i, j] = np.bincount(labels, gaps[i] * gaps[j], m)
-    return Groups(sizes, means, scatter)
+    scatter = [[np.bincount(labels, gaps[i] * gaps[j], m) for j in range(d)] for i in range(d)]
+    return Groups(sizes, means, np.array(scatter))
 
 
 def ward(Z: Array, numbers: Sequence[int]) -> dict[int, IntArray]:
     """Ward's partitions into each of the ``numbers`` of clusters."""
-    groups = small_groups(Z, enough(numbers)) if len(Z) > MAX_OBJECTS else np.arange(len(Z))
-    centers = summarise(Z, groups).means.T if len(Z) > MAX_OBJECTS else Z
+    groups, centers = np.arange(len(Z)), Z
+    if len(Z) > MAX_OBJECTS:
+        groups = small_groups(Z, max(MAX_GROUPS, *numbers))
+        centers = summarise(Z, groups).means.T
     m = len(centers)
     # not linkage(centers): it warns of data that look like a matrix of distances
     merges = linkage(pdist(centers), "ward")[:, :2].astype(np.intp)
@@ -167,11 +169,6 @@ def cut(n_nodes: int, children: IntArray, parents: IntArray) -> IntArray:
     return (is_root.cumsum() - 1)[root]
 
 
-def enough(numbers: Sequence[int]) -> int:
-    """How many small groups to start from: no fewer than there will be clusters."""
-    return max(MAX_GROUPS, *numbers)
-
-
 def small_groups(Z: Array, m: int, seed: int = 0) -> IntArray:
     """Compact groups, m of them or one a row: by Ward, or by k-means where the rows are many."""
     if len(Z) <= m:
@@ -185,7 +182,7 @@ def small_groups(Z: Array, m: int, seed: int = 0) -> IntArray:
     _, first, labels = np.unique(model.predict(Z), return_index=True, return_inverse=True)
     lacking = m - len(first)  # k-means may leave groups empty: some rows become groups
     labels[np.delete(np.arange(len(Z)), first)[:lacking]] = len(first) + np.arange(lacking)
-    return np.asarray(labels)
+    return labels
 
 
 def k_means(Z: Array, numbers: Sequence[int], seed: int) -> dict[int, IntArray]:
@@ -199,7 +196,7 @@ def k_means(Z: Array, numbers: Sequence[int], seed: int) -> dict[int, IntArray]:
 def ellipsoidal(X: Array, numbers: Sequence[int]) -> dict[int, IntArray]:
     """Model-based agglomeration with own ellipsoids."""
     Z = balance(X)
-    groups = small_groups(Z, enough(numbers))
+    groups = small_groups(Z, max(MAX_GROUPS, *numbers))  # no fewer than there will be clusters
     cost = partial(ellipsoidal_cost, unit=(Z**2).mean())
     found = agglomerate(summarise(Z, groups), cost, numbers)
     return {c: labels[groups] for c, labels in found.items()}
@@ -213,6 +210,11 @@ FIXED: tuple[Callable[[Array, Sequence[int]], dict[int, IntArray]], ...] = (
 )
 
 
+def responsibilities(labels: IntArray, c: int) -> Array:
+    """A partition as responsibilities (c, n), 0 or 1."""
+    return 1.0 * (labels == np.arange(c)[:, None])
+
+
 def starting_partitions(
     X: Array, weights: Array, numbers: Sequence[int], n_starts: int, seed: int = 0
 ) -> list[dict[int, IntArray]]:
@@ -222,14 +224,10 @@ def starting_partitions(
     then k-means from as many seeds as are asked for.  Rows count once, however often they are
     repeated, so that weights do what repeated rows do.
     """
-    present = np.flatnonzero(weights > 0.0)
+    present = weights > 0.0
     rows, back = np.unique(X[present], axis=0, return_inverse=True)
+    place = np.zeros(len(X), dtype=np.intp)  # of an object without weight, any
+    place[present] = back
     found = [start(rows, numbers) for start in FIXED[:n_starts]]
     found += [k_means(scale(rows), numbers, seed + i) for i in range(n_starts - len(FIXED))]
-    starts = []
-    for partitions in found:
-        full = {c: np.zeros(len(X), dtype=np.intp) for c in partitions}
-        for c, labels in partitions.items():
-            full[c][present] = labels[back]
-        starts.append(full)
-    return starts
+    return [{c: labels[place] for c, labels in partitions.items()} for partitions in found]

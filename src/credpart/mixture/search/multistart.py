@@ -6,40 +6,37 @@ each slot first, and another one only if it could still win its slot.
 """
 
 from collections.abc import Callable
-from typing import Generic, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart.mixture.families.base import P
-from credpart.mixture.optimisation.convergence import Limits, Status, resolution
+from credpart.mixture.optimisation import Limits, Mixtures, Problem, Status
+from credpart.mixture.optimisation.convergence import resolution
 from credpart.mixture.optimisation.maximise import maximise
-from credpart.mixture.optimisation.mixtures import Mixtures, Problem
 
 PATIENCE = 240.0  # iterations
 
 
-class Policy(NamedTuple, Generic[P]):
+class Policy(NamedTuple):
     """What distinguishes one search from another."""
 
     # What is maximised in a slot: -inf for a mixture that is no answer.
-    value: Callable[[Mixtures[P]], Array]
+    value: Callable[[Mixtures], Array]
     # What a candidate may still gain on the others of its slot.
-    margin: Callable[[Mixtures[P]], Array] = lambda mixtures: np.zeros(len(mixtures))
+    margin: Callable[[Mixtures], Array] = lambda mixtures: np.zeros(len(mixtures))
     # More candidates, from the answers (one for each slot) and which of these are new.
-    offers: Callable[[Mixtures[P], IntArray], Mixtures[P] | None] = lambda answers, new: None
+    offers: Callable[[Mixtures, IntArray], Mixtures | None] = lambda answers, new: None
 
 
-class Found(NamedTuple, Generic[P]):
+class Found(NamedTuple):
     """The result of a search."""
 
-    answers: Mixtures[P]  # one for each slot
+    answers: Mixtures  # one for each slot
     values: Array  # of the answers; -inf where no mixture is sound
 
 
-def best_first(
-    problem: Problem[P], candidates: Mixtures[P], policy: Policy[P], limits: Limits
-) -> Found[P]:
+def best_first(problem: Problem, candidates: Mixtures, policy: Policy, limits: Limits) -> Found:
     """Run candidates to their ends, the most promising first, until no other could win its slot."""
     is_open = candidates.status == Status.NOT_CONVERGED
     pool = candidates.take(np.flatnonzero(is_open))
@@ -47,7 +44,7 @@ def best_first(
     answers = candidates.take(best_of_slots(policy.value(candidates), candidates.slot, limits.tol))
     reached = np.full(len(answers), -np.inf)
 
-    def gives_up(trial: Mixtures[P], gain: Array) -> BoolArray:
+    def gives_up(trial: Mixtures, gain: Array) -> BoolArray:
         return is_collapsing(policy.value(trial), trial.n_iter)
 
     while True:
@@ -69,7 +66,7 @@ def best_first(
         ended = maximise(problem, chosen, limits, gives_up)
 
 
-def most_promising(pool: Mixtures[P], policy: Policy[P], goals: Array) -> BoolArray:
+def most_promising(pool: Mixtures, policy: Policy, goals: Array) -> BoolArray:
     """Candidates that may exceed the goal of their slot, and that no other one exceeds by far."""
     values = policy.value(pool)
     potential = values + policy.margin(pool)
@@ -78,17 +75,17 @@ def most_promising(pool: Mixtures[P], policy: Policy[P], goals: Array) -> BoolAr
     return np.asarray((potential > goals[pool.slot]) & (potential >= leading[pool.slot]))
 
 
-class EarlyStopping(Generic[P]):
+class EarlyStopping:
     """Give up candidates that are too far behind the best of their slot, or collapse.
 
     Too far is where it would take them more than `PATIENCE` iterations that gain as much as the
     last one, if the best stood still.
     """
 
-    def __init__(self, value: Callable[[Mixtures[P]], Array], n_slots: int) -> None:
+    def __init__(self, value: Callable[[Mixtures], Array], n_slots: int) -> None:
         self.value, self.best = value, np.full(n_slots, -np.inf)
 
-    def __call__(self, trial: Mixtures[P], gain: Array) -> BoolArray:
+    def __call__(self, trial: Mixtures, gain: Array) -> BoolArray:
         """Which candidates to give up after an iteration with these relative gains."""
         values = self.value(trial)
         np.maximum.at(self.best, trial.slot, values)

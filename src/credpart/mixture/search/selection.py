@@ -2,32 +2,23 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from credpart._arrays import Array
-from credpart._checks import (
-    Table,
-    check_choice,
-    check_cluster_numbers,
-    check_weights,
-)
-from credpart._columns import as_numbers
-from credpart._progress import Progress
+from credpart._checks import WeightedTable, check_choice, check_cluster_numbers, check_weights
+from credpart._progress import Progress, silent
 from credpart._random import RandomState
 from credpart.errors import DataError, DegenerateMixtureError
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.fit import N_STARTS, MixtureFit, SearchOptions, as_fit
 from credpart.mixture.models import Model, read, taking_part
 from credpart.mixture.notebook import selection_html
-from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MAX_ITERATIONS, Status
+from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits
 from credpart.mixture.screening import screen
 from credpart.mixture.search.grid_search import Cell, grid_search, model_sets
-from credpart.mixture.search.initialisation import starting_partitions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,14 +78,10 @@ class Selection:
         import pandas as pd
 
         check_choice("criterion", criterion, CRITERIA)
-        values = {
-            model: [
-                self.fits[c, model].criterion(criterion) if (c, model) in self.fits else np.nan
-                for c in self.numbers
-            ]
-            for model in self.models
-        }
-        return pd.DataFrame(values, index=pd.Index(self.numbers, name="n_clusters"))
+        values = {cell: fit.criterion(criterion) for cell, fit in self.fits.items()}
+        rows = [[values.get((c, model), np.nan) for model in self.models] for c in self.numbers]
+        index = pd.Index(self.numbers, name="n_clusters")
+        return pd.DataFrame(rows, index=index, columns=list(self.models))
 
     def __repr__(self) -> str:
         best = self.best
@@ -173,13 +160,12 @@ def select_mixture(
     numbers = check_cluster_numbers(n_clusters, auto=AUTO)
     check_choice("criterion", criterion, CRITERIA)
     weights = check_weights("sample_weight", sample_weight, len(table.values))
-    options = SearchOptions.check(tol, max_iter, n_starts, random_state, n_jobs)
-    return select(table, weights, numbers, chosen, options, criterion, progress)
+    options = SearchOptions.check(Limits.check(tol, max_iter), n_starts, random_state, n_jobs)
+    return select(WeightedTable(table, weights), numbers, chosen, options, criterion, progress)
 
 
 def select(
-    table: Table,
-    weights: Array,
+    data: WeightedTable,
     numbers: Sequence[int],
     chosen: Mapping[str, Model],
     options: SearchOptions,
@@ -187,7 +173,7 @@ def select(
     progress: Progress | None = None,
 ) -> Selection:
     """`select_mixture` with checked arguments."""
-    screening = screen(table, chosen, numbers, weights)
+    screening = screen(data, chosen, numbers)
     refused = screening.refused
     cells = [cell for cell in product(numbers, chosen) if cell not in refused]
     if not cells:
@@ -200,19 +186,14 @@ def select(
     # Models in between take part, so that no nested one is better.
     carried = {model for _, model in cells}
     fitted = {name: row for name, row in chosen.items() if name in carried}
-    sets = model_sets(taking_part(fitted), table, weights)
-    starts = starting_partitions(
-        as_numbers(table), weights, numbers, options.n_starts, options.seed
-    )
-    report = None if progress is None else partial(progress, "select")
-    found = grid_search(sets, starts, options.limits, options.n_jobs, report)
+    sets, starts = model_sets(taking_part(fitted), data), options.starts(data, numbers)
+    found = grid_search(sets, starts, options.limits, options.n_jobs, progress or silent)
     missing = refused | {cell: found[cell].flaw for cell in cells if found[cell].flaw}
-    fits = {}
-    for c, name in cells:
-        if (c, name) not in missing:
-            answer = found[c, name]
-            status = Status(int(answer.mixture.status[0]))
-            fits[c, name] = as_fit(answer, name, chosen[name], table, weights, status)
+    fits = {
+        (c, name): as_fit(found[c, name], name, chosen[name], data, found[c, name].status)
+        for c, name in cells
+        if (c, name) not in missing
+    }
     if not fits:
         raise DegenerateMixtureError(
             f"No model could be fitted; for example {cells[0]}: {missing[cells[0]]}. "
