@@ -229,9 +229,7 @@ def test_own_bounds_are_checked():
         PairwiseIntervals([0.1], [0.2], 0.9, own_upper=[0.5, 0.5])
     with pytest.raises(ValueError, match=r"`own_lower` must have shape \(2,\), .* got \(1,\)"):
         PairwiseIntervals([0.1], [0.2], 0.9, own_lower=[0.5], own_upper=[0.5])
-    with pytest.raises(
-        ValueError, match=r"`own_lower` must satisfy .* for object 1"
-    ):
+    with pytest.raises(ValueError, match=r"`own_lower` must satisfy .* for object 1"):
         PairwiseIntervals([0.1], [0.2], 0.9, own_lower=[0.5, 0.6], own_upper=[0.5, 0.5])
     with pytest.raises(ValueError, match="`own_upper` must be finite, got nan for object 0"):
         PairwiseIntervals([0.1], [0.2], 0.9, own_lower=[0.5, 0.5], own_upper=[np.nan, 0.5])
