@@ -6,7 +6,7 @@ Public entry points call these once; kernels trust their arguments.
 import math
 from collections.abc import Collection, Iterable
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
@@ -51,6 +51,11 @@ class WeightedTable(NamedTuple):
     def values(self) -> Array:
         """The data (n, d)."""
         return self.table.values
+
+    @classmethod
+    def check(cls, table: Table, sample_weight: ArrayLike | None) -> Self:
+        """The data with the weights that a user gives; None means ones."""
+        return cls(table, check_weights("sample_weight", sample_weight, len(table.values)))
 
     @property
     def seen(self) -> Array:

@@ -7,7 +7,6 @@ data threads would only wait for each other.
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,8 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
 from credpart._bootstrap.draws import RESAMPLING, distinct
-from credpart._bootstrap.refits import Plan, Refits, contenders, refit
-from credpart._bootstrap.replicates import FamilyReplicates, Replicates
+from credpart._bootstrap.refits import Plan, Refits, contenders, join, refit
+from credpart._bootstrap.replicates import Replicates
 from credpart._checks import check_choice, check_integer, check_weights
 from credpart._messages import Name
 from credpart._progress import Progress, silent
@@ -25,13 +24,7 @@ from credpart._random import RandomState, seed_sequence
 from credpart.errors import DegeneracyWarning, InputError
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
-from credpart.mixture.optimisation import (
-    DEFAULT_TOLERANCE,
-    MAX_ITERATIONS,
-    Limits,
-    Mixtures,
-    Status,
-)
+from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits, Status
 from credpart.mixture.screening import check_total
 
 CHUNK_VALUES = 1 << 21  # posteriors of the replicates that are refitted together
@@ -134,7 +127,7 @@ def run_bootstrap(
         refits.append(some)
         done += len(some.loglik)
         report("bootstrap", done / len(seeds))
-    replicates = _joined(plan, refits)
+    replicates = join(plan, refits)
     _warn_user(replicates, is_asked=REGULARIZATIONS[plan.regularization].is_asked)
     return replicates
 
@@ -175,31 +168,6 @@ def _refit_chunks(
     chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     return parallel(delayed(refit)(plan, chunk) for chunk in chunks)
-
-
-def _joined(plan: Plan, refits: Sequence[Refits]) -> Replicates:
-    """All chunks as one value."""
-    loglik = np.concatenate([some.loglik for some in refits])
-    firsts = np.cumsum([0, *(len(some.loglik) for some in refits)])
-    models = np.empty(len(loglik), dtype=np.array([fit.model for fit in plan.fits]).dtype)
-    n_iter, status = np.empty((2, len(loglik)), dtype=np.intp)
-    parts = []
-    for fits in plan.families():
-        mine = [
-            replace(some.winners[fit.model], slot=first + some.winners[fit.model].slot)
-            for first, some in zip(firsts, refits, strict=False)
-            for fit in fits
-            if fit.model in some.winners
-        ]
-        mixtures = Mixtures.concatenate(mine)
-        mixtures = mixtures.take(np.argsort(mixtures.slot))
-        rows, names = mixtures.slot, {fit.structure_code: fit.model for fit in fits}
-        models[rows] = [names[code] for code in mixtures.structure.tolist()]
-        n_iter[rows], status[rows] = mixtures.n_iter, mixtures.status
-        if len(rows):
-            parts.append(FamilyReplicates(fits[0].family, rows, mixtures.params))
-    arrays = models, loglik, n_iter, status
-    return Replicates(tuple(parts), *arrays, plan.resampling, plan.fits[0].columns)
 
 
 def _warn_user(replicates: Replicates, *, is_asked: bool) -> None:

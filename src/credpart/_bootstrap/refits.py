@@ -17,6 +17,7 @@ from numpy.random import SeedSequence
 
 from credpart._arrays import Array, IntArray
 from credpart._bootstrap.draws import RESAMPLING, DistinctObjects, Draws
+from credpart._bootstrap.replicates import FamilyReplicates, Replicates
 from credpart._threads import one_blas_thread
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.families.base import Family
@@ -185,3 +186,28 @@ class FamilyRefit:
         data = Samples(fit.family.features(objects.X), objects.weights[None])
         statistics = e_step(Problem(fit.family, data), fit.internal, np.array([0]))[1]
         return fit.family.regularised(statistics[0])
+
+
+def join(plan: Plan, refits: Sequence[Refits]) -> Replicates:
+    """All chunks as one value."""
+    loglik = np.concatenate([some.loglik for some in refits])
+    firsts = np.cumsum([0, *(len(some.loglik) for some in refits)])
+    models = np.empty(len(loglik), dtype=np.array([fit.model for fit in plan.fits]).dtype)
+    n_iter, status = np.empty((2, len(loglik)), dtype=np.intp)
+    parts = []
+    for fits in plan.families():
+        mine = [
+            replace(some.winners[fit.model], slot=first + some.winners[fit.model].slot)
+            for first, some in zip(firsts, refits, strict=False)
+            for fit in fits
+            if fit.model in some.winners
+        ]
+        mixtures = Mixtures.concatenate(mine)
+        mixtures = mixtures.take(np.argsort(mixtures.slot))
+        rows, names = mixtures.slot, {fit.structure_code: fit.model for fit in fits}
+        models[rows] = [names[code] for code in mixtures.structure.tolist()]
+        n_iter[rows], status[rows] = mixtures.n_iter, mixtures.status
+        if len(rows):
+            parts.append(FamilyReplicates(fits[0].family, rows, mixtures.params))
+    arrays = models, loglik, n_iter, status
+    return Replicates(tuple(parts), *arrays, plan.resampling, plan.fits[0].columns)

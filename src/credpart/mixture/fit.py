@@ -9,25 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from credpart._arrays import Array, IntArray, make_read_only
-from credpart._checks import (
-    WeightedTable,
-    check_choice,
-    check_data,
-    check_integer,
-    check_weights,
-    in_row,
-)
+from credpart._checks import WeightedTable, check_choice, check_integer
 from credpart._columns import Columns, as_numbers
 from credpart._messages import Name
 from credpart._random import RandomState, random_generator, seed_sequence
 from credpart._threads import one_blas_thread
-from credpart.errors import (
-    ConvergenceWarning,
-    DataError,
-    DegeneracyWarning,
-    DegenerateMixtureError,
-    InputError,
-)
+from credpart.errors import ConvergenceWarning, DataError, DegeneracyWarning, DegenerateMixtureError
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.families.base import Components, Family, Parameters
 from credpart.mixture.models import Model, read, structure_code, taking_part
@@ -36,14 +23,12 @@ from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Lim
 from credpart.mixture.optimisation.e_step import normalise, row_blocks
 from credpart.mixture.optimisation.mixtures import take_params
 from credpart.mixture.screening import screen
-from credpart.mixture.search.grid_search import (
-    Answer,
-    FamilySearch,
-    ModelSet,
-    grid_search,
-    model_sets,
+from credpart.mixture.search.grid_search import Answer, FamilySearch, grid_search, model_sets
+from credpart.mixture.search.initialisation import (
+    check_start,
+    responsibilities,
+    starting_partitions,
 )
-from credpart.mixture.search.initialisation import responsibilities, starting_partitions
 
 N_STARTS = 4
 
@@ -324,9 +309,9 @@ def fit_mixture(
     c = check_integer("n_clusters", n_clusters, at_least=1)
     options = SearchOptions.check(Limits.check(tol, max_iter), n_starts, random_state)
     check_choice("regularization", regularization, REGULARIZATIONS)
-    weights = check_weights("sample_weight", sample_weight, len(table.values))
-    resp = None if start is None else check_start(start, len(table.values), c)
-    return fit_one(WeightedTable(table, weights), c, chosen, options, regularization, resp)
+    data = WeightedTable.check(table, sample_weight)
+    resp = None if start is None else check_start(start, len(data.weights), c)
+    return fit_one(data, c, chosen, options, regularization, resp)
 
 
 def fit_one(
@@ -354,14 +339,14 @@ def fit_one(
             sets, starts, first = model_sets(chosen, data), [], resp
         plain = sets[-1].problem
         if rule.is_asked:
-            sets[-1] = regularised(sets[-1], first)
+            sets[-1] = sets[-1].regularised(first)
         if starts:
             answer = grid_search(sets, starts, options.limits)[cell]
         else:
             answer = FamilySearch(sets[-1], [c], options.limits).run_alone(cell, first)
         is_broken = bool(answer.mixture.is_degenerate[0]) or bool(starts and answer.flaw)
         if is_broken and rule.is_fallback:
-            models = regularised(sets[-1], first)
+            models = sets[-1].regularised(first)
             answer = FamilySearch(models, [c], options.limits).run_alone(cell, first)
     if (is_broken and not rule.is_fallback) or answer.mixture.is_degenerate[0]:
         raise DegenerateMixtureError(
@@ -373,30 +358,6 @@ def fit_one(
     fit = as_fit(answer._replace(problem=plain), name, model, data, status)
     warn_user(fit, answer, is_asked=rule.is_asked)
     return fit
-
-
-def check_start(start: ArrayLike, n: int, c: int) -> Array:
-    """Responsibilities (c, n) of a start given as labels (n,) or responsibilities (n, c)."""
-    given = np.asarray(start)
-    if given.shape == (n,):
-        if not np.array_equal(np.unique(given), np.arange(c)):
-            labels = f"hold the labels 0 to {c - 1}, each at least once"
-            raise InputError("start", labels, np.unique(given))
-        return responsibilities(given, c)
-    if given.shape != (n, c):
-        raise InputError("start", f"have shape ({n},) or ({n}, {c})", given.shape)
-    resp = check_data(given, name="start").values.T
-    off = np.abs(resp.sum(axis=0) - 1.0)
-    if resp.min() < 0.0 or off.max() > 1e-6:
-        got = in_row(f"{resp[:, off.argmax()]}", off.argmax())
-        raise InputError("start", "have non-negative rows summing to 1", got)
-    return resp
-
-
-def regularised(models: ModelSet, resp: Array) -> ModelSet:
-    """The models with a pseudo-observation in every component, from responsibilities (c, n)."""
-    family = models.problem.family.regularised(models.problem.statistics(resp)[0])
-    return models._replace(problem=models.problem._replace(family=family))
 
 
 def warn_user(fit: MixtureFit, answer: Answer, *, is_asked: bool) -> None:

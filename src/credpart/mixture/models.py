@@ -18,22 +18,9 @@ from credpart._checks import Table, WeightedTable, check_data
 from credpart._columns import kinds, read_categories, read_mixed, text_columns
 from credpart._messages import Message
 from credpart.errors import DataWarning, InputError
-from credpart.mixture.covariance.structures import (
-    NAMES,
-    ONE_DIMENSION,
-    STRUCTURES,
-    TABLE,
-    Structure,
-)
-from credpart.mixture.families import (
-    LAWS,
-    Family,
-    Gaussian,
-    LatentClass,
-    LocationScale,
-    Mixed,
-    MixtureFamily,
-)
+from credpart.mixture.covariance.structures import NAMES, ONE_DIMENSION, STRUCTURES, TABLE
+from credpart.mixture.families import LAWS, Family, Gaussian, LatentClass, LocationScale, Mixed
+from credpart.mixture.families.base import MixtureFamily
 
 Make = Callable[[WeightedTable, Sequence[str]], Family]  # data, structures -> family
 
@@ -53,16 +40,6 @@ class Model(NamedTuple):
     simpler: tuple[str, ...] = ()  # those that are fitted too, for their answers as starts
     read: Callable[..., Table] = check_data
     is_listed: bool = True  # in messages; the others are variations of those that are
-
-    @property
-    def code(self) -> int:
-        """The code of the structure inside the family."""
-        return structure_code(self.structure)
-
-    @property
-    def shape(self) -> Structure | None:
-        """What the structure needs of the data."""
-        return None if self.structure is None else TABLE[self.structure]
 
     def n_parameters(self, family: Family, c: int) -> int:
         """Number of free parameters of a mixture of c components."""

@@ -39,17 +39,9 @@ def selection_html(
     text: str, table: "pd.DataFrame", best: tuple[int, str], missing: Mapping[Any, str]
 ) -> str:
     """The table of a criterion with its best cell in bold, and why others are empty."""
-    head = "".join(f"<th>{escape(str(model))}</th>" for model in table.columns)
-    rows = "".join(
-        f"<tr><th>{c}</th>{''.join(_cell(row[m], (c, m) == best) for m in table.columns)}</tr>"
-        for c, row in table.iterrows()
-    )
+    shown = table.map(lambda value: "" if np.isnan(value) else f"{value:.1f}")
+    shown.at[best] = "<strong>" + str(shown.at[best]) + "</strong>"
+    grid = shown.rename(columns=lambda model: escape(str(model))).to_html(escape=False)
     reasons = "".join(f"<li>{escape(f'{c}, {m}: {why}')}</li>" for (c, m), why in missing.items())
     more = f"<details><summary>{len(missing)} not fitted</summary><ul>{reasons}</ul></details>"
-    grid = f"<table><thead><tr><th>clusters</th>{head}</tr></thead><tbody>{rows}</tbody></table>"
     return f"<p>{escape(text)}</p>\n{grid}{more if missing else ''}"
-
-
-def _cell(value: float, is_best: bool) -> str:
-    shown = "" if np.isnan(value) else f"{value:.1f}"
-    return f"<td><strong>{shown}</strong></td>" if is_best else f"<td>{shown}</td>"

@@ -12,6 +12,7 @@ from credpart._checks import Table, WeightedTable, check_spread
 from credpart._columns import sortable
 from credpart._messages import Message, RowNumber, Setting, joined
 from credpart.errors import DataWarning, InputError
+from credpart.mixture.covariance.structures import TABLE
 from credpart.mixture.models import Model
 
 OUTLYING = 1e3  # interquartile ranges from the median
@@ -65,9 +66,9 @@ def screen(data: WeightedTable, models: Mapping[str, Model], numbers: Sequence[i
     dependent = _sentence(table, columns, "a linear combination of other columns")
     refused: dict[tuple[int, str], str] = {}
     for c, (model, row) in product(numbers, models.items()):
-        structure = row.shape
-        if structure is None:
+        if row.structure is None:
             continue
+        structure = TABLE[row.structure]
         if constant and not structure.spherical:
             refused[c, model] = constant
         elif dependent and not structure.diagonal:

@@ -31,7 +31,6 @@ from credpart.mixture.covariance.structures import TABLE
 from credpart.mixture.families.base import (
     ABSENT,
     Components,
-    MixtureFamily,
     Parameters,
     linear_forms,
     weighted_sums,
@@ -39,13 +38,7 @@ from credpart.mixture.families.base import (
 from credpart.mixture.families.gaussian import GaussianParams
 from credpart.mixture.families.latent_law import LatentLaw
 from credpart.mixture.families.skew import SKEW_NORMAL, SKEW_T
-from credpart.mixture.families.standardisation import (
-    ScaleFamily,
-    Standardisation,
-    StandardisedFamily,
-    outer,
-    relative_flatness,
-)
+from credpart.mixture.families.standardisation import Standardisation, StandardisedFamily
 from credpart.mixture.families.student import T
 
 PENALTY = 0.876
@@ -103,7 +96,7 @@ class LocationScale(StandardisedFamily[LocationScaleParams]):
 
     def state(self) -> dict[str, Any]:
         """The law is remembered by its name."""
-        return {**MixtureFamily.state(self), "law": self.law.name}
+        return {**StandardisedFamily.state(self), "law": self.law.name}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -151,7 +144,7 @@ class LocationScale(StandardisedFamily[LocationScaleParams]):
         self, proportions: Array, locations: Array, scales: Array, skewness: Array, dof: Array
     ) -> LocationScaleParams:
         """Parameters with what the E-step reads of them."""
-        omega = scales + outer(skewness, skewness)
+        omega = scales + outer_square(skewness)
         P, logdet = inverse(omega)
         flatness = relative_flatness(P, omega, proportions)
         slope = np.einsum("bkde,bke->bkd", P, skewness)
@@ -191,7 +184,7 @@ class LocationScale(StandardisedFamily[LocationScaleParams]):
 
     def is_degenerate(self, params: LocationScaleParams) -> BoolArray:
         """A component is singular relative to the pooled scale matrix, or infinitely skew."""
-        return ScaleFamily.is_degenerate(self, params) | ~(params.tau > 0.0).all(axis=1)
+        return StandardisedFamily.is_degenerate(self, params) | ~(params.tau > 0.0).all(axis=1)
 
     def regularised(self, statistics: Array) -> Self:
         """This family with pseudo-observations of the pooled scale matrix of statistics (k, s)."""
@@ -283,7 +276,20 @@ class LocationScale(StandardisedFamily[LocationScaleParams]):
             share = np.einsum("bkd,bkde,bke->bk", skewness, P, skewness) * HALF_NORMAL_VARIANCE
             skewness *= np.sqrt(np.minimum(1.0, LARGEST_SKEW / share))[..., None]
         skewness *= self.law.is_skew
-        scales = covariances - HALF_NORMAL_VARIANCE * outer(skewness, skewness)
+        scales = covariances - HALF_NORMAL_VARIANCE * outer_square(skewness)
         locations = means - np.sqrt(2.0 / np.pi) * skewness
         dof = np.full(absent.shape, self.law.first_dof)
         return self.complete(self.shares(sums[..., 0]), locations, scales, skewness, dof)
+
+
+def outer_square(vectors: Array) -> Array:
+    """Outer products of vectors (..., d) with themselves."""
+    return vectors[..., :, None] * vectors[..., None, :]
+
+
+def relative_flatness(precisions: Array, scales: Array, proportions: Array) -> Array:
+    """``tr(P_k S) / d`` (b, k) for the pooled scale matrix S; 0 if a component is absent."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        pooled = np.einsum("bk,bkde->bde", proportions, scales)
+        flatness = np.einsum("bkde,bde->bk", precisions, pooled) / scales.shape[-1]
+    return np.where(proportions > 0.0, flatness, 0.0)

@@ -94,19 +94,6 @@ def pairs_of(d: int, is_diagonal: bool) -> tuple[IntArray, IntArray]:
     return (np.arange(d), np.arange(d)) if is_diagonal else np.triu_indices(d)
 
 
-def outer(a: Array, b: Array) -> Array:
-    """Outer products of vectors (..., d)."""
-    return a[..., :, None] * b[..., None, :]
-
-
-def relative_flatness(precisions: Array, scales: Array, proportions: Array) -> Array:
-    """``tr(P_k S) / d`` (b, k) for the pooled scale matrix S; 0 if a component is absent."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        pooled = np.einsum("bk,bkde->bde", proportions, scales)
-        flatness = np.einsum("bkde,bde->bk", precisions, pooled) / scales.shape[-1]
-    return np.where(proportions > 0.0, flatness, 0.0)
-
-
 def is_flat_by_chance(flatness: Array, proportions: Array, n: float, d: int) -> BoolArray:
     """Components (b, k) that are spurious: flat, and so small that chance explains it.
 

@@ -40,27 +40,6 @@ class Table(NamedTuple):
     slope: Array
 
 
-def log_cdf(x: Array, dof: Array) -> Array:
-    """``log T_r(x)`` for x (..., n) and degrees of freedom r (...), at least 1.
-
-    The error, relative to the larger of 1 and the result, is below 1e-12.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credpart.mixture.families.t_tail import log_cdf
-    >>> log_cdf(np.array([-1.0, 0.0]), np.array(1.0)).round(6).tolist()
-    [-1.386294, -0.693147]
-    """
-    half = 0.5 * np.asarray(dof, dtype=float)
-    s = x / np.sqrt(2.0 * half)[..., None]
-    log_z = -np.log1p(s**2)
-    shape = tail(np.abs(s), half).shape
-    log_tail = np.log(shape) + half[..., None] * log_z - log_norm(half)[..., None]
-    with np.errstate(under="ignore"):
-        return np.where(s < 0.0, log_tail, np.log1p(-np.exp(log_tail)))
-
-
 def log_norm(a: Array) -> Array:
     """``log(2a B(a, 1/2))``: what divides the tail."""
     return np.log(2.0 * a) + betaln(a, 0.5)

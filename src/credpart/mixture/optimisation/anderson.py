@@ -35,8 +35,10 @@ class Anderson:
         self.residual_steps[rows] = self.value_steps[rows] = 0.0
 
     def extrapolate(self, rows: IntArray, point: Array, value: Array) -> Array:
-        """The next points (b, size) of some mixtures, from points whose values are ``value``."""
-        residual = value - point
+        """The next points of some mixtures, from points (b, ...) whose values are ``value``."""
+        shape, flat = value.shape, (len(rows), self.value.shape[1])
+        value = value.reshape(flat)
+        residual = value - point.reshape(flat)
         seen = self.count[rows] >= 0
         slots = rows[seen], self.count[rows[seen]] % self.value_steps.shape[1]
         self.residual_steps[slots] = (residual - self.residual[rows])[seen]
@@ -51,4 +53,4 @@ class Anderson:
         mix = np.linalg.solve(gram, (steps @ residual[..., None]) / scale)
         move = np.einsum("bm,bms->bs", mix[..., 0], self.value_steps[rows])
         is_back = np.einsum("bs,bs->b", move, residual) > 0.0
-        return np.asarray(value + np.where(is_back[:, None], move, -move))
+        return (value + np.where(is_back[:, None], move, -move)).reshape(shape)

@@ -74,8 +74,8 @@ def em(
     rows = np.flatnonzero(is_going)
     current = start.take(rows)
     ended = [(np.flatnonzero(~is_going), start.take(np.flatnonzero(~is_going)))]
-    shape = start.statistics.shape[1:]
-    anderson = Anderson(len(start), int(np.prod(shape))) if is_accelerated else None
+    size = int(np.prod(start.statistics.shape[1:]))
+    anderson = Anderson(len(start), size) if is_accelerated else None
     point, is_plain = current.statistics, np.ones(len(rows), dtype=bool)
     was_small = ~is_plain
     while len(rows):
@@ -94,13 +94,12 @@ def em(
         current = trial.put(refused, current.take(refused)) if len(refused) else trial
         current = replace(current, n_iter=trial.n_iter, status=status)
         was_small = np.where(is_accepted, is_small, was_small)
-        is_plain = np.ones(len(rows), dtype=bool)
+        last, point, is_plain = point, current.statistics, np.ones(len(rows), dtype=bool)
         if anderson is not None:
             anderson.forget(rows[refused])
             is_plain = ~is_accepted | has_ended
-            point = _extrapolated(anderson, rows, point, current.statistics, ~is_plain)
-        else:
-            point = current.statistics
+            some, point = np.flatnonzero(~is_plain), point.copy()
+            point[some] = anderson.extrapolate(rows[some], last[some], point[some])
         if has_ended.any():
             gone, stay = np.flatnonzero(has_ended), np.flatnonzero(~has_ended)
             ended.append((rows[gone], current.take(gone)))
@@ -108,17 +107,3 @@ def em(
             is_plain, was_small = is_plain[stay], was_small[stay]
     order = np.argsort(np.concatenate([places for places, _ in ended]))
     return Mixtures.concatenate([part for _, part in ended]).take(order)
-
-
-def _extrapolated(
-    anderson: Anderson, rows: IntArray, point: Array, value: Array, chosen: BoolArray
-) -> Array:
-    """Where the next iteration starts: extrapolated for the mixtures that are chosen."""
-    result = value.copy()
-    if chosen.any():
-        flat = int(chosen.sum()), -1
-        found = anderson.extrapolate(
-            rows[chosen], point[chosen].reshape(flat), value[chosen].reshape(flat)
-        )
-        result[chosen] = found.reshape(value[chosen].shape)
-    return result

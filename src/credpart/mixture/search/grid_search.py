@@ -12,7 +12,7 @@ the clusters that those nested in it have found, and from their very answers.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,7 +21,7 @@ from credpart._arrays import Array, IntArray
 from credpart._checks import WeightedTable
 from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
-from credpart.mixture.models import Model
+from credpart.mixture.models import Model, structure_code
 from credpart.mixture.optimisation import Limits, Mixtures, Problem, Samples, Status
 from credpart.mixture.optimisation.e_step import e_step, normalise
 from credpart.mixture.optimisation.em import first_iteration
@@ -42,6 +42,11 @@ class ModelSet(NamedTuple):
 
     problem: Problem
     models: Mapping[str, Model]
+
+    def regularised(self, resp: Array) -> Self:
+        """The models with a pseudo-observation in each component, of responsibilities (c, n)."""
+        family = self.problem.family.regularised(self.problem.statistics(resp)[0])
+        return self._replace(problem=self.problem._replace(family=family))
 
 
 class Answer(NamedTuple):
@@ -121,7 +126,8 @@ class FamilySearch:
         self.problem, self.models = models
         self.limits, self.k = limits, max(numbers)
         self.cells = list(product(numbers, self.models))  # the slots of candidates
-        self.codes = np.array([self.models[model].code for _, model in self.cells])
+        structures = [self.models[model].structure for _, model in self.cells]
+        self.codes = np.array([structure_code(name) for name in structures])
 
     def run(
         self, starts: Sequence[Partitions], smaller: Mapping[Cell, Answer]

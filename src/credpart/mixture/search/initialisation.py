@@ -17,10 +17,13 @@ from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
 from credpart._arrays import Array, IntArray
+from credpart._checks import check_data, in_row
+from credpart.errors import InputError
 from credpart.mixture.covariance.matrices import pivots
 
 Cost = Callable[[Array, Array], Array]  # sizes (...), scatter (d, d, ...) -> (...)
@@ -213,6 +216,24 @@ FIXED: tuple[Callable[[Array, Sequence[int]], dict[int, IntArray]], ...] = (
 def responsibilities(labels: IntArray, c: int) -> Array:
     """A partition as responsibilities (c, n), 0 or 1."""
     return 1.0 * (labels == np.arange(c)[:, None])
+
+
+def check_start(start: ArrayLike, n: int, c: int) -> Array:
+    """Responsibilities (c, n) of a start given as labels (n,) or responsibilities (n, c)."""
+    given = np.asarray(start)
+    if given.shape == (n,):
+        if not np.array_equal(np.unique(given), np.arange(c)):
+            labels = f"hold the labels 0 to {c - 1}, each at least once"
+            raise InputError("start", labels, np.unique(given))
+        return responsibilities(given, c)
+    if given.shape != (n, c):
+        raise InputError("start", f"have shape ({n},) or ({n}, {c})", given.shape)
+    resp = check_data(given, name="start").values.T
+    off = np.abs(resp.sum(axis=0) - 1.0)
+    if resp.min() < 0.0 or off.max() > 1e-6:
+        got = in_row(f"{resp[:, off.argmax()]}", off.argmax())
+        raise InputError("start", "have non-negative rows summing to 1", got)
+    return resp
 
 
 def starting_partitions(

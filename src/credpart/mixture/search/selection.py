@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from credpart._checks import WeightedTable, check_choice, check_cluster_numbers, check_weights
+from credpart._checks import WeightedTable, check_choice, check_cluster_numbers
 from credpart._progress import Progress, silent
 from credpart._random import RandomState
 from credpart.errors import DataError, DegenerateMixtureError
@@ -159,9 +159,9 @@ def select_mixture(
     table, chosen = read(X, "models", models)
     numbers = check_cluster_numbers(n_clusters, auto=AUTO)
     check_choice("criterion", criterion, CRITERIA)
-    weights = check_weights("sample_weight", sample_weight, len(table.values))
+    data = WeightedTable.check(table, sample_weight)
     options = SearchOptions.check(Limits.check(tol, max_iter), n_starts, random_state, n_jobs)
-    return select(WeightedTable(table, weights), numbers, chosen, options, criterion, progress)
+    return select(data, numbers, chosen, options, criterion, progress)
 
 
 def select(
