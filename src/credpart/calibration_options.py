@@ -1,6 +1,5 @@
 """The checked parameters of a calibrated clustering: only these reach the stages."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +19,7 @@ from credpart._messages import Message, Name
 from credpart._random import RandomState, integer_seed
 from credpart.errors import InputError
 from credpart.focal import KINDS, check_focal_sets, cluster_similarity, focal_sets
+from credpart.intervals import METHODS, replicates_needed
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation.convergence import Limits
@@ -48,7 +48,7 @@ SELECTIONS: Mapping[str, Callable[[Selection], tuple[MixtureFit, ...]]] = {
 class CalibrationOptions:
     """All that a calibrated clustering depends on besides its data and its models.
 
-    Attributes are the parameters of `CalibratedClustering` of the same names, but for these.
+    Attributes are the parameters of `CalibratedClustering` of the same names, except these.
 
     Attributes
     ----------
@@ -78,6 +78,7 @@ class CalibrationOptions:
     n_replicates: int
     resampling: str
     level: float
+    method: str
     focal_sets: str | BoolArray
     omega: bool
     overlap: int
@@ -98,6 +99,7 @@ class CalibrationOptions:
         n_replicates: Any,
         resampling: Any,
         level: Any,
+        method: Any,
         focal_sets: Any,
         omega: Any,
         overlap: Any,
@@ -120,13 +122,14 @@ class CalibrationOptions:
             omega=_check_omega(omega),
             focal_sets=_check_kind(focal_sets, numbers),
             level=check_fraction("level", level),
+            method=check_choice("method", method, METHODS),
             n_replicates=check_integer("n_replicates", n_replicates, at_least=1),
             tol=check_positive("tol", tol),
             max_iter=check_integer("max_iter", max_iter, at_least=1),
             n_starts=check_integer("n_starts", n_starts, at_least=1),
             seed=integer_seed(random_state),
         )
-        needed = math.ceil(2.0 / (1.0 - options.level) * (1.0 - 1e-12))
+        needed = replicates_needed(options.level)
         if needed > options.n_replicates:
             enough = f"be at least 2 / (1 - level) = {needed} for level {options.level:g}"
             raise InputError("n_replicates", enough, options.n_replicates)

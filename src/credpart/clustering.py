@@ -34,11 +34,13 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_clusters : int, iterable of int, or "auto"
-        Number of clusters, or numbers to choose from by the criterion; "auto" is 1 to 9.
+        Number of clusters, or numbers to choose from by the criterion; "auto" is 1 to 9, below the
+        number of distinct objects.
     model : str, family, or a sequence of these
         Models as in `fit_mixture`: Gaussian structures, "t", "skew-normal", "skew-t",
-        "latent-class", "mixed", families of your own.  Several are chosen among.  "auto" is the 14
-        Gaussian structures, or "latent-class" or "mixed" for a DataFrame with categories.
+        "latent-class", "mixed", families of your own.  If there are several, the criterion
+        chooses.  "auto" is the 14 Gaussian structures (E and V for one column), or "latent-class"
+        or "mixed" for a DataFrame with categories.
     criterion : {"bic", "icl", "aic"}
         How the number of clusters and the model are chosen.
     selection : {"each", "once"}
@@ -50,6 +52,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Draws with replacement, Dirichlet weights, or new samples from the fit.
     level : float
         Confidence level of the intervals, in (0, 1).
+    method : {"percentile"}
+        How intervals are made of replicates, as in `pairwise_intervals`.
     focal_sets : {"singletons", "pairs", "overlapping", "full"} or array of shape (f, c)
         Sets of clusters that may carry mass.  "overlapping" takes the pairs of clusters that are
         mutual nearest neighbours: for many clusters.
@@ -124,6 +128,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         n_replicates: int = 1000,
         resampling: str = "nonparametric",
         level: float = 0.9,
+        method: str = "percentile",
         focal_sets: Any = "pairs",
         omega: bool = False,
         overlap: int = 2,
@@ -142,6 +147,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.n_replicates = n_replicates
         self.resampling = resampling
         self.level = level
+        self.method = method
         self.focal_sets = focal_sets
         self.omega = omega
         self.overlap = overlap
@@ -330,6 +336,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             n_replicates=self.n_replicates,
             resampling=self.resampling,
             level=self.level,
+            method=self.method,
             focal_sets=self.focal_sets,
             omega=self.omega,
             overlap=self.overlap,

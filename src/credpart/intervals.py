@@ -10,7 +10,7 @@ are made and reduced tile by tile.  The size of a tile depends on the problem al
 value is a sum in the order of k, so the number of jobs changes no bit.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, isqrt
 from typing import Any, NamedTuple, overload
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import squareform
 
 from credpart._arrays import Array, BoolArray
-from credpart._checks import check_fraction
+from credpart._checks import check_choice, check_fraction
 from credpart._messages import Message, Name
 from credpart._progress import Progress
 from credpart.errors import InputError
@@ -118,20 +118,31 @@ class PairwiseIntervals:
 
 @overload
 def pairwise_intervals(
-    posteriors: ArrayLike, level: float = ..., *, n_jobs: int | None = ..., progress: Any = ...
+    posteriors: ArrayLike,
+    level: float = ...,
+    *,
+    method: str = ...,
+    n_jobs: int | None = ...,
+    progress: Any = ...,
 ) -> PairwiseIntervals: ...
 @overload
 def pairwise_intervals(
-    posteriors: ArrayLike, level: Sequence[float], *, n_jobs: int | None = ..., progress: Any = ...
+    posteriors: ArrayLike,
+    level: Sequence[float],
+    *,
+    method: str = ...,
+    n_jobs: int | None = ...,
+    progress: Any = ...,
 ) -> list[PairwiseIntervals]: ...
 def pairwise_intervals(
     posteriors: ArrayLike,
     level: float | Sequence[float] = 0.9,
     *,
+    method: str = "percentile",
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> PairwiseIntervals | list[PairwiseIntervals]:
-    """Return percentile intervals on the pairwise probabilities of Eq. (4).
+    """Return confidence intervals on the pairwise probabilities of Eq. (4).
 
     Parameters
     ----------
@@ -142,6 +153,8 @@ def pairwise_intervals(
     level : float or sequence of floats
         Confidence level ``1 - alpha``; several share one pass.  At least ``2 / alpha`` replicates
         are needed.
+    method : {"percentile"}
+        How bounds are made of replicates: between their quantiles, as in the paper.
     n_jobs : int, optional
         Number of threads, as in joblib; `joblib.parallel_config` is respected.  The result does
         not depend on it.
@@ -162,17 +175,17 @@ def pairwise_intervals(
     array([0.95, 0.39, 0.41])
     """
     by_object = _by_object("posteriors", posteriors)
-    levels = _levels(level)
-    ranks = [_rank(one, by_object.shape[2]) for one in levels]
+    levels, bound = _levels(level), _method(method)
+    _check_replicates(levels, by_object.shape[2])
     slabs = []
-    for slab in _slabs(by_object, by_object, ranks, n_jobs=n_jobs, distinct=True):
+    for slab in _slabs(by_object, by_object, levels, bound, n_jobs=n_jobs, within=True):
         slabs.append(_above_diagonal(slab))
         if progress is not None:
             left = max(0.0, 1.0 - len(slabs) * TILE_ROWS / len(by_object))
             progress("intervals", 1.0 - left**2)  # what is left has pairs within itself only
-    empty = np.empty((len(ranks), 2, 0))
+    empty = np.empty((len(levels), 2, 0))
     bounds = np.concatenate([empty, *slabs], axis=2)
-    own = _own_bounds(by_object, ranks)
+    own = _bounds_of_copies(by_object, levels, bound)
     results = [
         PairwiseIntervals(lower, upper, one, own_lower, own_upper)
         for one, (lower, upper), (own_lower, own_upper) in zip(levels, bounds, own, strict=True)
@@ -185,6 +198,7 @@ def cross_intervals(
     posteriors: ArrayLike,
     level: float = 0.9,
     *,
+    method: str = "percentile",
     n_jobs: int | None = None,
 ) -> tuple[Array, Array]:
     """Return the bounds between new and known objects, as two (m, n) arrays.
@@ -193,7 +207,7 @@ def cross_intervals(
     ----------
     posteriors_new, posteriors : array-like of shape (B, m, c) and (B, n, c)
         Cluster probabilities in the same replicates, with the same numbering of clusters.
-    level, n_jobs
+    level, method, n_jobs
         As in `pairwise_intervals`.
 
     Examples
@@ -212,8 +226,9 @@ def cross_intervals(
         as_known = Message(f"have {B} replicates and {c} clusters as ", Name("posteriors"), " has")
         got = Message(f"{left.shape[2]} and {left.shape[1]}")
         raise InputError("posteriors_new", as_known, got)
-    rank = _rank(check_fraction("level", level), right.shape[2])
-    slabs = _slabs(left, right, [rank], n_jobs=n_jobs, distinct=False)
+    levels, bound = [check_fraction("level", level)], _method(method)
+    _check_replicates(levels, right.shape[2])
+    slabs = _slabs(left, right, levels, bound, n_jobs=n_jobs, within=False)
     empty = np.empty((1, 2, 0, len(right)))
     lower, upper = np.concatenate([empty, *slabs], axis=2)[0]
     return lower, upper
@@ -244,54 +259,86 @@ class Rank(NamedTuple):
     fraction: float  # of the way from the outer to the inner one
 
 
+def percentile(values: Array, levels: Sequence[float]) -> Array:
+    """Quantiles at ``alpha / 2`` and ``1 - alpha / 2``, as in [D20]."""
+    return _quantiles(values, [_rank(level, values.shape[1]) for level in levels])
+
+
+# Replicates of pairs (m, B), whose order within a row may be changed, and levels -> bounds
+# (levels, 2, m).
+Method = Callable[[Array, Sequence[float]], Array]
+METHODS: Mapping[str, Method] = {"percentile": percentile}
+
+
+def _method(name: object) -> Method:
+    return METHODS[check_choice("method", name, METHODS)]
+
+
+def replicates_needed(level: float) -> int:
+    """Number of replicates such that one, at least, lies beyond each bound: ``2 / alpha``."""
+    return ceil(2.0 / (1.0 - level) * (1.0 - ROUNDING))
+
+
+def _check_replicates(levels: Sequence[float], B: int) -> None:
+    for level in levels:
+        if replicates_needed(level) > B:
+            raise InputError(
+                "posteriors",
+                f"hold at least {replicates_needed(level)} replicates for level {level:g} "
+                "(B >= 2 / alpha)",
+                B,
+                "Draw more replicates, or lower the level.",
+            )
+
+
 def _rank(level: float, B: int) -> Rank:
-    alpha = 1.0 - level
-    needed = ceil(2.0 / alpha * (1.0 - ROUNDING))
-    if needed > B:
-        raise InputError(
-            "posteriors",
-            f"hold at least {needed} replicates for level {level:g} (B >= 2 / alpha)",
-            B,
-            "Draw more replicates, or lower the level.",
-        )
-    h = (B - 1) * alpha / 2.0  # R's type 7
+    h = (B - 1) * (1.0 - level) / 2.0  # R's type 7
     return Rank(floor(h) + 1, h - floor(h))
 
 
 def _slabs(
-    left: Array, right: Array, ranks: list[Rank], *, n_jobs: int | None, distinct: bool
+    left: Array,
+    right: Array,
+    levels: Sequence[float],
+    bound: Method,
+    *,
+    n_jobs: int | None,
+    within: bool,
 ) -> Iterator[Array]:
-    """Bounds by slabs of rows; ``distinct`` objects are on both sides, and need j > i only."""
-    m = len(left) - distinct
-    starts = range(0, m, TILE_ROWS)
+    """Bounds by slabs of rows; if ``within``, both sides are the same objects, and i < j."""
+    m = len(left) - within
     tasks: Iterator[Any] = (
-        delayed(_slab)(left, right, slice(i, min(i + TILE_ROWS, m)), (i + 1) * distinct, ranks)
-        for i in starts
+        delayed(_slab)(
+            left, right, slice(i, min(i + TILE_ROWS, m)), (i + 1) * within, levels, bound
+        )
+        for i in range(0, m, TILE_ROWS)
     )
     yield from Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
 
 
-def _slab(left: Array, right: Array, rows: slice, first: int, ranks: list[Rank]) -> Array:
+def _slab(
+    left: Array, right: Array, rows: slice, first: int, levels: Sequence[float], bound: Method
+) -> Array:
     """Bounds (levels, 2, rows, n - first) of the pairs of ``left[rows]`` with ``right[first:]``."""
     left, right = left[rows], right[first:]
     m, n, B = len(left), len(right), left.shape[2]
     width = max(1, TILE_VALUES // (TILE_ROWS * B))
-    bounds = np.empty((len(ranks), 2, m, n))
+    bounds = np.empty((len(levels), 2, m, n))
     memory = np.empty(m * width * B)
     for j in range(0, n, width):
         others = right[j : j + width]
         P = memory[: m * len(others) * B].reshape(m, -1, B)
         np.einsum("jkb,ikb->ijb", others, left, out=P)  # Eq. (4)
-        bound = _quantiles(P.reshape(-1, B), ranks)
-        bounds[..., j : j + width] = bound.reshape(len(ranks), 2, m, -1)
+        found = bound(P.reshape(-1, B), levels)
+        bounds[..., j : j + width] = found.reshape(len(levels), 2, m, -1)
     return np.clip(bounds, 0.0, 1.0, out=bounds)
 
 
-def _own_bounds(by_object: Array, ranks: list[Rank]) -> Array:
+def _bounds_of_copies(by_object: Array, levels: Sequence[float], bound: Method) -> Array:
     """Bounds (levels, 2, n) of each object and a copy of itself."""
     size = max(1, TILE_VALUES // by_object.shape[2])
     blocks = [by_object[i : i + size] for i in range(0, len(by_object), size)]
-    bounds = [_quantiles(np.einsum("nkb,nkb->nb", one, one), ranks) for one in blocks]
+    bounds = [bound(np.einsum("nkb,nkb->nb", one, one), levels) for one in blocks]
     return np.clip(np.concatenate(bounds, axis=2), 0.0, 1.0)
 
 

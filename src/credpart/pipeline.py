@@ -1,4 +1,4 @@
-"""The whole pipeline, the only module that knows all stages: data in, `CalibratedResult` out."""
+"""The whole pipeline, the only module that runs all stages: data in, `CalibratedResult` out."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +16,6 @@ from credpart._progress import Progress, shown
 from credpart.calibration_options import SELECTIONS, CalibrationOptions
 from credpart.mixture.fit import SearchOptions, fit_one
 from credpart.mixture.models import Model
-from credpart.mixture.screening import check_total
 from credpart.mixture.search.selection import Selection, select
 from credpart.result import CalibratedResult, find_intervals, find_partition
 
@@ -37,20 +36,21 @@ def calibrate(
         mixture = selection.best
         posteriors = mixture.posteriors_of(data.values)
         sets = options.sets_for(posteriors, weights)
-    check_total(weights, mixture.n_clusters)
     with shown("bootstrap", verbose, timings) as progress:  # Algorithm 1, lines 1-3
+        fits = SELECTIONS[options.selection](selection)
         plan = Plan(
             distinct(data.values, weights),
-            SELECTIONS[options.selection](selection),
+            fits,
             options.resampling,
             options.criterion,
             options.regularization,
             options.limits,
+            is_choice=len(fits) > 1,
         )
         seeds = SeedSequence(options.seed).spawn(options.n_replicates)
         replicates = run_bootstrap(plan, seeds, n_jobs, progress)
     with shown("intervals", verbose, timings) as progress:  # Algorithm 1, lines 4-11
-        intervals = find_intervals(replicates, data, options.level, n_jobs, progress)
+        intervals = find_intervals(replicates, data, options, n_jobs, progress)
     with shown("partition", verbose, timings) as progress:  # Algorithm 2
         found = find_partition(intervals, sets, posteriors, weights, progress)
     return CalibratedResult(

@@ -160,7 +160,9 @@ class CalibratedResult:
         """Intervals at another level, or at several, from the same replicates."""
         with shown("intervals", verbose) as progress:
             posteriors = self.replicates.posteriors_of(self.data.values, n_jobs=n_jobs)
-            return pairwise_intervals(posteriors, level, n_jobs=n_jobs, progress=progress)
+            return pairwise_intervals(
+                posteriors, level, method=self.options.method, n_jobs=n_jobs, progress=progress
+            )
 
     def refit_partition(
         self,
@@ -185,7 +187,7 @@ class CalibratedResult:
         )
         sets, timings = options.sets_for(self.posteriors, self.weights), dict(self.timings)
         with shown("intervals", verbose, timings) as progress:
-            intervals = find_intervals(self.replicates, self.data, options.level, n_jobs, progress)
+            intervals = find_intervals(self.replicates, self.data, options, n_jobs, progress)
         with shown("partition", verbose, timings) as progress:
             found = find_partition(intervals, sets, self.posteriors, self.weights, progress)
         return replace(
@@ -212,7 +214,9 @@ class CalibratedResult:
             for first in range(0, len(values), size):
                 rows = slice(first, first + size)
                 new = self.replicates.posteriors_of(values[rows], n_jobs=n_jobs)
-                bounds = cross_intervals(new, known, self.intervals.level, n_jobs=n_jobs)
+                bounds = cross_intervals(
+                    new, known, self.intervals.level, method=self.options.method, n_jobs=n_jobs
+                )
                 masses[rows] = row_masses(self.partition, *bounds, sample_weight=self.weights)
                 if progress is not None:
                     progress("predict", min(1.0, rows.stop / len(values)))
@@ -226,13 +230,15 @@ def _one_or_all(values: Sequence[Any]) -> Any:
 def find_intervals(
     replicates: Replicates,
     data: Table,
-    level: float,
+    options: CalibrationOptions,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> PairwiseIntervals:
     """Algorithm 1, lines 4-11."""
     posteriors = replicates.posteriors_of(data.values, n_jobs=n_jobs)
-    return pairwise_intervals(posteriors, level, n_jobs=n_jobs, progress=progress)
+    return pairwise_intervals(
+        posteriors, options.level, method=options.method, n_jobs=n_jobs, progress=progress
+    )
 
 
 def find_partition(

@@ -26,12 +26,9 @@ from credpart.clustering import CalibratedClustering
 from credpart.errors import InputError, InputTypeError
 from credpart.intervals import PairwiseIntervals
 from credpart.mixture.families.base import MixtureFamily
-from credpart.mixture.families.gaussian import Gaussian
-from credpart.mixture.families.latent_class import LatentClass
-from credpart.mixture.families.location_scale import LocationScale
-from credpart.mixture.families.mixed import Mixed
 from credpart.mixture.families.standardisation import Standardisation
 from credpart.mixture.fit import MixtureFit
+from credpart.mixture.models import FAMILIES
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
@@ -66,9 +63,7 @@ VALUES: Mapping[str, type] = {
         Table,
     )
 }
-BUILT_IN: Mapping[str, Family] = {
-    kind.__name__: kind for kind in (Gaussian, LatentClass, LocationScale, Mixed)
-}
+BUILT_IN: Mapping[str, Family] = {kind.__name__: kind for kind in FAMILIES}
 
 
 class Content(NamedTuple):

@@ -1,7 +1,7 @@
 """Refit a mixture to bootstrap samples (Algorithm 1, lines 1-3), by chunks.
 
-The size of a chunk depends on the problem alone, so the number of jobs and the backend change no
-bit.  Many replicates in a chunk is fast: each step of EM is one call for all of them, and on small
+The size of a chunk depends on the problem alone, so the number of jobs and the backend do not
+change the result.  Large chunks are fast: each step of EM is one call for all of them, and on small
 data threads would only wait for each other.
 """
 
@@ -29,7 +29,7 @@ from credpart.mixture.screening import check_total
 
 CHUNK_VALUES = 1 << 21  # posteriors of the replicates that are refitted together
 SMALLEST, LARGEST = 16, 1024  # replicates in a chunk
-PILOT = 64  # replicates that try every model
+PILOT = 64  # first replicates, which try every model
 
 
 def bootstrap(
@@ -54,9 +54,9 @@ def bootstrap(
     X : array or DataFrame of shape (n, d)
         The objects.
     fit : MixtureFit or sequence of MixtureFit
-        The fit to start from, of any family.  With several fits of the same data, with as many
-        clusters, the model is chosen again in every replicate by the criterion; replicates of
-        different families stand side by side.
+        The fit to start from, of any family.  With several fits of the same data and the same
+        number of clusters, the model is chosen again in every replicate by the criterion;
+        replicates of different families stand side by side.
     n_replicates : int
         Number of replicates, B.
     resampling : {"nonparametric", "bayesian", "parametric"}
@@ -110,6 +110,7 @@ def bootstrap(
         check_choice("criterion", criterion, CRITERIA),
         check_choice("regularization", regularization, REGULARIZATIONS),
         Limits.check(tol, max_iter),
+        is_choice=len(fits) > 1,
     )
     B = check_integer("n_replicates", n_replicates, at_least=1)
     return run_bootstrap(plan, seed_sequence(random_state).spawn(B), n_jobs, progress)
@@ -147,6 +148,8 @@ def _check_fits(fit: MixtureFit | Sequence[MixtureFit]) -> tuple[MixtureFit, ...
     if len({(one.columns, one.n_objects, one.n_clusters) for one in fits}) != 1:
         same = "hold fits of the same data with the same number of clusters"
         raise InputError("fit", same, list(fits))
+    if len({one.model for one in fits}) < len(fits):
+        raise InputError("fit", "hold one fit of each model", list(fits))
     return fits
 
 

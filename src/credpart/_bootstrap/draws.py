@@ -40,8 +40,8 @@ class Draws(NamedTuple):
 def distinct(X: Array, weights: Array) -> DistinctObjects:
     """Gather equal rows, and leave out those without weight.
 
-    So the draws depend neither on the order of the rows, nor on whether an object is repeated
-    or has a weight.
+    So the draws depend neither on the order of the rows, nor on whether repetition is given by
+    rows or by weights.
     """
     present = weights > 0.0
     kept = X[present]
@@ -67,7 +67,7 @@ def bayesian(objects: DistinctObjects, fit: MixtureFit, streams: Sequence[Genera
 
 
 def parametric(objects: DistinctObjects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
-    """New objects from the fit, as many as the old ones weigh."""
+    """New objects from the fit, as many as the total weight."""
     total = objects.weights.sum()
     size = round(total)
     samples = [fit.family.sample(fit.internal, size, rng)[0] for rng in streams]

@@ -32,7 +32,7 @@ from credpart.mixture.search.multistart import Policy, best_first
 SPREADS = 4.0  # standard deviations below the best at which a model has no real chance
 LOOSE = 1e-6  # tolerance of the first round: at 1e-5 EM often stands on a plateau
 MARGIN = 10.0  # difference of the criterion at that tolerance that no model makes up for
-SLOWNESS = 100.0  # iterations' worth of gain that EM may have left there
+SLOWNESS = 100.0  # iterations' worth of gain that EM may still make from there
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class Plan:
     criterion: str
     regularization: str
     limits: Limits
+    is_choice: bool = False  # several models were given, of which each replicate chooses one
 
     def families(self) -> list[tuple[MixtureFit, ...]]:
         """The fits by family: those of one family are refitted side by side."""
@@ -65,14 +66,14 @@ class Refits(NamedTuple):
 def contenders(plan: Plan, refits: Sequence[Refits]) -> Plan:
     """The plan with the fits that have a real chance to be chosen, by some replicates.
 
-    No real chance has a model that never won and whose criterion is, in the mean, more than
-    `SPREADS` standard deviations below the best one of the replicate.
+    A model has no real chance if it never won and its criterion is, on average, more than
+    `SPREADS` standard deviations below the best one of the replicate.  The first fit is always
+    kept: parametric samples are drawn from it.
     """
     lead = np.ma.masked_invalid(np.concatenate([some.lead for some in refits]))
     chance = (lead.mean(axis=0) + SPREADS * lead.std(axis=0)).filled(-np.inf)
     is_kept = (chance >= 0.0) | (lead == 0.0).any(axis=0).filled(False)
-    if not is_kept.any():  # no model could be fitted to any replicate
-        return plan
+    is_kept[0] = True
     return replace(plan, fits=tuple(plan.fits[i] for i in np.flatnonzero(is_kept)))
 
 
@@ -120,7 +121,7 @@ class FamilyRefit:
         b, m, limits = len(self.problem.data.weights), len(self.fits), self.plan.limits
         replicates = np.repeat(np.arange(b), m)
         start = evaluate(self.problem, self._start(np.tile(np.arange(m), b), replicates))
-        if len(self.plan.fits) == 1:
+        if not self.plan.is_choice:
             return maximise(self.problem, start, limits), np.zeros(b), np.zeros((b, 1))
         first = Limits(max(limits.tol, LOOSE), limits.max_iter)
         candidates = maximise(self.problem, start, first)
@@ -141,7 +142,7 @@ class FamilyRefit:
         return np.where(self.problem.is_sound(mixtures), self.criterion(mixtures), -np.inf)
 
     def margin(self, mixtures: Mixtures) -> Array:
-        """What a refit at the loose tolerance may still gain; it is relative, as that is."""
+        """What a refit at the loose tolerance may still gain: relative, as the tolerance is."""
         return MARGIN + 2.0 * SLOWNESS * LOOSE * (1.0 + np.abs(mixtures.loglik))
 
     def regularise(self, winners: Mixtures, values: Array) -> Mixtures:
@@ -151,7 +152,7 @@ class FamilyRefit:
         a spurious component stays as it is.
         """
         status = winners.status.copy()
-        if len(self.plan.fits) > 1:
+        if self.plan.is_choice:
             status[~np.isfinite(values)] = Status.DEGENERATE
         if self.rule.is_asked:
             status[status == Status.OK] = Status.REGULARISED

@@ -65,7 +65,7 @@ class SearchOptions(NamedTuple):
     def check(
         cls, limits: Limits, n_starts: int, random_state: RandomState, n_jobs: int | None = None
     ) -> Self:
-        """Refuse what is no option."""
+        """The options, after all arguments are checked."""
         n_starts = check_integer("n_starts", n_starts, at_least=1)
         return cls(limits, n_starts, int(seed_sequence(random_state).generate_state(1)[0]), n_jobs)
 
@@ -271,12 +271,12 @@ def fit_mixture(
     start : array, optional
         Labels (n,) or responsibilities (n, c) to start from.  By default the best of several
         partitions is used, and the fits of all nested structures are tried as starts too: a
-        nested structure is not better, unless the way up from it ends in a spike.
+        nested structure is not better, unless every run from it ends in a spurious spike.
     sample_weight : array of shape (n,), optional
         Weights of the objects; an integer weight does what repeating the row does.
     tol : float
         EM ends when the log-likelihood rises by less than ``tol (1 + |loglik|)``.  mclust uses
-        1e-5; the default is tight because under-converged fits have too short intervals.
+        1e-5; the default is tight because under-converged fits give intervals that are too short.
     max_iter : int
         Limit on the iterations of a run of EM.
     regularization : {"fallback", "none", "pooled"}
@@ -287,7 +287,7 @@ def fit_mixture(
         Number of starting partitions: model-based agglomeration, Ward on scaled, raw and sphered
         data, then k-means from k-means++ seeds.
     random_state : int, SeedSequence, Generator, RandomState or None
-        Seed of the k-means starts, of which there are some if ``n_starts`` is above 4; the others
+        Seed of the k-means starts, used only if ``n_starts`` is above 4; the others
         are deterministic.
 
     Returns
@@ -354,7 +354,7 @@ def fit_one(
             f"Fit fewer clusters or a more constrained model{rule.remedy}."
         )
     status = Status.REGULARISED if rule.is_asked or is_broken else answer.status
-    # The fit has the family without the prior: replicates say themselves whether they need one.
+    # The fit has the family without the prior: each replicate decides whether it needs one.
     fit = as_fit(answer._replace(problem=plain), name, model, data, status)
     warn_user(fit, answer, is_asked=rule.is_asked)
     return fit

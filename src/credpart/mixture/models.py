@@ -95,6 +95,7 @@ def _rows(law: str, *smaller: str) -> dict[str, Model]:
     return rows
 
 
+FAMILIES = (Gaussian, LocationScale, LatentClass, Mixed)  # the built-in ones, for saved files
 MODELS: Mapping[str, Model] = {
     **{
         name: Model("gaussian", _gaussian, name, row.nested, row.nested)
@@ -183,7 +184,7 @@ def _chosen_for(X: Any) -> list[str]:
         listed = ", ".join(map(repr, texts))
         warning = DataWarning(
             f"The text of {listed} is read as categories, and the model is {model!r}. Leave out "
-            "columns that are no attributes; columns of type category are read without a warning."
+            "columns that are not attributes; columns of type category are read without a warning."
         )
         warnings.warn(warning, stacklevel=4)
     return [model]

@@ -40,7 +40,7 @@ class Previous(NamedTuple):
     """What iterative estimates need of the covariances of the iteration before."""
 
     volumes: Array  # (b, k), up to a factor
-    precisions: Array  # (b, d, d), weighted sums over components: they have the common axes
+    precisions: Array  # (b, d, d), of weighted sums over components: they have the common axes
 
     @classmethod
     @np.errstate(divide="ignore", over="ignore", invalid="ignore")
@@ -54,7 +54,7 @@ class Previous(NamedTuple):
 def unequal_weights(proportions: Array) -> Array:
     """Weights (b, k) of the components that are present, for a sum that has their common axes.
 
-    With equal weights the sum of different ellipsoids may be a sphere, which has any axes.
+    With equal weights the sum of different ellipsoids is easily a sphere, which has any axes.
     """
     return (proportions > 0.0) / np.arange(1.0, proportions.shape[1] + 1.0)
 
@@ -70,7 +70,7 @@ def update(
     """Covariances (b, k, d, d) of each mixture under the structure that its code stands for.
 
     Without ``previous`` they maximise the likelihood.  With it, an iterative estimate takes one
-    step, after which the likelihood is at least that of the previous covariances, as EM needs it.
+    step, after which the likelihood is at least that of the previous covariances, as EM requires.
     Components of size 0 have no influence on the others, and finite covariances.
 
     Data may be standardised.  Whether a matrix is a sphere, or two have the same axes, is then seen
@@ -177,7 +177,7 @@ def _own_volume_own_shape(W: Array, n: Array, start: Array | None) -> Array:
     return W / n[..., None, None]
 
 
-# Of `structures.any_axes` nothing is to be done: the matrices are read as they are.
+# `structures.any_axes` needs no function: the matrices are read as they are.
 ORIENTATIONS: Mapping[Callable[..., object], ReadAxes] = {
     structures.spheres: _spheres,
     structures.column_axes: _column_axes,

@@ -34,7 +34,7 @@ def rotate_to_convergence(
 
 
 def rotate(W: Array, n: Array, has_equal_volume: BoolArray, axes: Array) -> tuple[Array, Array]:
-    """Better axes, and the angle (b, d, d) by which each pair of them was to turn.
+    """Better axes, and the angle (b, d, d) by which each pair of them should turn.
 
     Each angle is the best if only that plane turned.  With the precisions ``p_kj`` fixed the cost
     ``sum_kj p_kj d_j' W_k d_j`` is in a plane ``x cos 2t + y sin 2t`` plus a constant.

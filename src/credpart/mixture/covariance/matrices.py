@@ -32,7 +32,7 @@ def factor(matrices: Array) -> tuple[Array, Array]:
     both[..., :d] = matrices
     for j in range(d):
         both[..., j, d + j] = 1.0
-        row = both[..., j, j : d + j + 1]  # it is zero elsewhere
+        row = both[..., j, j : d + j + 1]  # entries to its left count as eliminated
         leading[..., j] = row[..., 0]
         row /= np.sqrt(row[..., :1])
         both[..., j + 1 :, j + 1 : d + j + 1] -= row[..., 1 : d - j, None] * row[..., None, 1:]

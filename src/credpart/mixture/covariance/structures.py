@@ -1,8 +1,8 @@
 """The covariance structures of Celeux and Govaert [CG95]_, and their estimates in literal form.
 
 The covariance of component k is ``Sigma_k = lam_k D_k A_k D_k'``: volume, orientation and shape.
-The three letters of a name say of the volume, the shape and the orientation, in this order, whether
-it is Equal over the components, Varies, or is that of the Identity matrix.
+The three letters of a name stand for the volume, the shape and the orientation, in this order: each
+is Equal for all components, Varies, or is that of the Identity matrix.
 
 An estimate depends on the data only through the scatter matrices ``W_k`` and the sizes ``n_k`` of
 the components.  Each structure is two choices.  Its orientation says along which axes the scatter
@@ -40,6 +40,8 @@ CONVERGED = 1e-11  # change in the last iteration
 
 def estimate_one(name: str, scatter: Array, sizes: Array) -> Array:
     """Covariances (k, d, d) of one mixture that maximise its likelihood under a structure.
+
+    For common axes, the maximum is a local one.
 
     Examples
     --------
@@ -83,7 +85,8 @@ def common_axes(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
 
     Given precisions ``p_k`` along the axes, the cost ``sum_k tr(diag(p_k) D' W_k D)`` is minimised
     in the plane of each pair of axes in turn [FG86]_.  In the plane of axes i and j it is, up to a
-    constant, ``d_i' (sum_k (p_ki - p_kj) W_k) d_i``: least where ``d_i`` is the first eigenvector.
+    constant, ``d_i' (sum_k (p_ki - p_kj) W_k) d_i``: least where ``d_i`` is the eigenvector
+    of the smallest eigenvalue.
     """
     eye = np.eye(W.shape[1])
     D = np.linalg.eigh(W.sum(axis=0))[1]
@@ -133,12 +136,12 @@ def own_volume_own_shape(W: Array, n: Array) -> Array:
 
 
 class Structure(NamedTuple):
-    """How a covariance structure is estimated, and what it costs in BIC."""
+    """How a covariance structure is estimated, and how many parameters it has."""
 
     orientation: Orientation
     rule: Rule
     n_free: Callable[[int, int], int]  # (c, d) -> number of free covariance parameters
-    nested: tuple[str, ...]  # the structures that are special cases of it, without theirs
+    nested: tuple[str, ...]  # structures that are special cases of it, direct ones only
 
     @property
     def diagonal(self) -> bool:

@@ -43,13 +43,14 @@ def step_volumes(W: Array, n: Array, volumes: Array) -> Array:
 
     The literal alternation between C and the volumes changes ``l_k`` by ``log tr(T_k)`` less the
     logarithm of ``d n_k / n``.  It converges slowly if components are long in different directions.
-    This is a step in the same direction, as long as the Hessian along it says, and never shorter.
+    This is a step in the same direction; its length comes from the Hessian along it, and is never
+    less than that of the alternation.
     """
     d, shares = W.shape[-1], n / n.sum(axis=1, keepdims=True)
     precision = inverse(_sum(W, 1.0 / volumes))[0]
     traces = np.einsum("bij,bkij->bk", precision, W) / volumes
     logs = np.log(np.maximum(traces, TINY) / (d * shares))
-    # A common factor changes nothing but may be without bound; an absent component stays.
+    # A common factor changes nothing but could drift without bound; an absent component stays.
     logs -= (shares * logs).sum(axis=1, keepdims=True)
     direction = np.where(shares > NEGLIGIBLE, logs, 0.0)
     slope = ((traces - d * shares) * direction).sum(axis=1)

@@ -108,7 +108,7 @@ class MixtureFamily(ABC, Generic[P]):
     """
 
     is_normal: ClassVar[bool] = False  # components are normal, so that normality can be tested
-    has_slow_em: ClassVar[bool] = False  # objects tell little of the latent variables
+    has_slow_em: ClassVar[bool] = False  # the data say little about the latent variables
     params_type: ClassVar[type[Parameters] | None] = None  # the NamedTuple: saved models need it
 
     def __init__(self, X: Array) -> None:
@@ -151,7 +151,7 @@ class MixtureFamily(ABC, Generic[P]):
 
     @property
     def log_unit(self) -> float:
-        """What a log density loses when the data go back to their own units."""
+        """What to subtract from a log density to convert it to the units of the data."""
         return 0.0
 
     def embed(self, params: Parameters) -> P:
@@ -161,7 +161,7 @@ class MixtureFamily(ABC, Generic[P]):
     # What may be wrong with parameters, and what is done about it
 
     def is_degenerate(self, params: P) -> BoolArray:
-        """Mixtures (b,) whose parameters the data cannot carry; by default, no finite numbers."""
+        """Mixtures (b,) whose parameters are not valid; by default, if a number is not finite."""
         b = len(params[0])
         finite = [np.isfinite(field).reshape(b, -1).all(axis=1) for field in params]
         return np.asarray(~np.all(finite, axis=0))
@@ -198,7 +198,7 @@ class MixtureFamily(ABC, Generic[P]):
     def natural_parameters(self, params: P) -> Array | None:
         """Coefficients (b, k, p) whose products with the features are the log joint densities.
 
-        None where log joint densities are no such products.
+        None where log joint densities are not such products.
         """
         return None
 

@@ -149,7 +149,7 @@ class StandardisedFamily(ScaleFamily[P]):
 
     @property
     def log_unit(self) -> float:
-        """What a log density loses when the data go back to their own units."""
+        """What to subtract from a log density to convert it to the units of the data."""
         return float(np.log(self.standardisation.scale).sum())
 
     def features(self, X: Array) -> Array:

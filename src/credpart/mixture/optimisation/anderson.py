@@ -17,9 +17,9 @@ class Anderson:
     """Extrapolation of a fixed-point map F to where its residual ``F(x) - x`` would vanish.
 
     Every mixture has a memory of its own: the last few differences of points and of their values,
-    in which the map is taken as linear.  If the extrapolated step points against the residual, the
-    iteration comes from a saddle, such as that of two components that coincide: then the step is
-    taken the other way.
+    in which the map is taken as linear.  If the correction to the value points against the
+    residual, the iteration is leaving a saddle, such as that of two components that coincide: then
+    the correction changes its sign.
     """
 
     def __init__(self, b: int, size: int, memory: int = MEMORY) -> None:

@@ -35,19 +35,19 @@ class Limits(NamedTuple):
 
     @classmethod
     def check(cls, tol: float, max_iter: int) -> Self:
-        """Refuse what is no limit."""
+        """Limits, after both values are checked."""
         return cls(check_positive("tol", tol), check_integer("max_iter", max_iter, at_least=1))
 
 
 def relative_gain(new: Array, old: Array) -> Array:
     """What an iteration gains, ``(new - old) / (1 + |new|)``: converged if it is below ``tol``.
 
-    mclust has the same rule.
+    This is the rule of mclust.
     """
-    with np.errstate(invalid="ignore"):  # neither may be finite
+    with np.errstate(invalid="ignore"):  # either may be infinite
         return np.asarray((new - old) / (1.0 + np.abs(new)))
 
 
 def resolution(loglik: Array, tol: float) -> Array:
-    """Differences of log-likelihoods below this are left open by the rule above."""
+    """Log-likelihoods closer than this cannot be told apart at this tolerance."""
     return np.asarray(10.0 * tol * (1.0 + np.abs(loglik)))

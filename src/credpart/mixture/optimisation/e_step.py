@@ -1,7 +1,8 @@
 """The E-step: log-likelihoods and expected statistics, block by block.
 
 Blocks of mixtures and rows are sized so that their joint densities stay in the cache.  Their sizes
-depend on the problem alone, so that the same sums are made in the same order everywhere.
+depend only on the numbers of mixtures, components and rows, never on the machine, so that the same
+sums are made in the same order everywhere.
 """
 
 from collections.abc import Iterator
@@ -52,7 +53,7 @@ def e_step(
     """Log-likelihoods (b,) and expected statistics (b, k, s) at ``params``.
 
     ``sample`` (b,) says which sample of the data each mixture is fitted to.  In single precision,
-    exponentials take half the time; log-likelihoods are then exact to 1e-8 of themselves, and
+    exponentials take half the time; log-likelihoods are then accurate to a relative 1e-8, and
     posteriors to 1e-6.
     """
     family, data = problem.family, problem.data

@@ -23,7 +23,7 @@ StoppingRule = Callable[[Mixtures, Array], BoolArray]
 def evaluate(problem: Problem, mixtures: Mixtures, *, in_single: bool = False) -> Mixtures:
     """The E-step at the parameters of mixtures: their log-likelihoods, statistics and status."""
     family = problem.family
-    with np.errstate(all="ignore"):  # parameters that are no mixture show in the log-likelihood
+    with np.errstate(all="ignore"):  # invalid parameters show in the log-likelihood
         loglik, statistics = e_step(problem, mixtures.params, mixtures.sample, in_single=in_single)
         loglik = loglik + family.log_prior(mixtures.params)
         is_sound = np.isfinite(loglik) & ~family.is_degenerate(mixtures.params)
@@ -40,7 +40,7 @@ def iterate(
 ) -> Mixtures:
     """One iteration: the M-step from the statistics, or from others, and the E-step after it."""
     given = mixtures.statistics if statistics is None else statistics
-    with np.errstate(all="ignore"):  # a singular or extrapolated point may be no mixture
+    with np.errstate(all="ignore"):  # a singular or extrapolated point may not be a valid mixture
         params = problem.family.m_step(given, mixtures.structure, mixtures.params)
     moved = replace(mixtures, params=params, n_iter=mixtures.n_iter + 1)
     return evaluate(problem, moved, in_single=in_single)
@@ -68,7 +68,7 @@ def em(
 
     The likelihood never falls if the M-step of the family never lowers it: an accelerated step that
     would lower it is refused, and a plain one follows.  After accelerated steps, convergence takes
-    two small gains running.  A mixture that breaks down keeps its last sound parameters.
+    two small gains in a row.  A mixture that breaks down keeps its last sound parameters.
     """
     is_going = (start.status == Status.NOT_CONVERGED) & (start.n_iter < limits.max_iter)
     rows = np.flatnonzero(is_going)

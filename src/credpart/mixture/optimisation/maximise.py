@@ -1,7 +1,8 @@
 """Maximise the likelihood of mixtures: plain EM far from the maximum, accelerated EM near it.
 
-EM finds the region of a maximum in few iterations and then slows down.  Far from the maximum it may
-also be coarse: in single precision its iterations take half the time.
+EM finds the region of a maximum in few iterations and then slows down.  Far from the maximum single
+precision is enough, and takes half the time.  A mixture that ends there has its log-likelihood in
+single precision.
 """
 
 import numpy as np
@@ -12,7 +13,7 @@ from credpart.mixture.optimisation.mixtures import Mixtures, Problem
 
 # Relative gain of an iteration below which EM is accelerated, by whether it is slow.
 SWITCH = {False: MCLUST_TOLERANCE, True: 1e-3}
-SINGLE = 1 << 13  # joint densities in a batch from which on single precision saves time
+SINGLE = 1 << 13  # joint densities in a batch above which single precision saves time
 
 
 def maximise(

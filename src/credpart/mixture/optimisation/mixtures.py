@@ -15,7 +15,7 @@ Stack = NDArray[Any]  # with the mixtures first
 
 
 class Samples(NamedTuple):
-    """Weights (m, n) of m samples, and features (n, p) that these share, or (m, n, p)."""
+    """Features (n, p) that m samples share, or (m, n, p), and their weights (m, n)."""
 
     features: Array
     weights: Array
@@ -29,7 +29,7 @@ class Problem(NamedTuple):
 
     @property
     def n_objects(self) -> float:
-        """The total weight of a sample, which all samples have."""
+        """The total weight of a sample, the same for all samples."""
         return float(self.data.weights[0].sum())
 
     def statistics(self, resp: Array) -> Array:
@@ -37,7 +37,7 @@ class Problem(NamedTuple):
         return self.family.statistics(self.data.features, (resp * self.data.weights[0])[None])
 
     def is_sound(self, mixtures: "Mixtures") -> BoolArray:
-        """Mixtures (b,) that are neither degenerate nor have a spurious component."""
+        """Which mixtures (b,) are neither degenerate nor have a spurious component."""
         is_spurious = self.family.is_spurious(mixtures.params, self.n_objects)
         return ~mixtures.is_degenerate & ~is_spurious.any(axis=1)
 
@@ -56,7 +56,7 @@ class Mixtures:
     status: IntArray  # (b,): NOT_CONVERGED while a mixture is under way
     structure: IntArray  # (b,): code of the covariance structure
     sample: IntArray  # (b,): which sample of the data it is fitted to
-    slot: IntArray  # (b,): what it is a candidate for: a cell of a selection, or a replicate
+    slot: IntArray  # (b,): which cell of a selection, or replicate, it competes for
 
     @classmethod
     def at(

@@ -6,7 +6,7 @@ nested in it and of those that it is nested in.  So in the end no nested model h
 likelihood, unless every mixture that starts from its answer ends in one that is refused.
 
 Families come one after the other, from the smaller to the larger: a larger one also starts from
-the clusters that those nested in it have found, and from their very answers.
+the clusters that those nested in it have found, and from the answers themselves.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,17 +89,16 @@ def grid_search(
     groups = grouped(sorted(starts[0]), width)
     jobs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     found: dict[Cell, Answer] = {}
-    with one_blas_thread():
-        for done, answers in enumerate(
-            jobs(delayed(_search_group)(sets, starts, numbers, limits) for numbers in groups)
-        ):
-            found |= answers
-            progress("select", (done + 1) / len(groups))
+    for done, answers in enumerate(
+        jobs(delayed(_search_group)(sets, starts, numbers, limits) for numbers in groups)
+    ):
+        found |= answers
+        progress("select", (done + 1) / len(groups))
     return found
 
 
 def grouped(numbers: Sequence[int], width: int) -> list[list[int]]:
-    """Numbers of clusters whose candidates, padded to the largest, make up at most a group."""
+    """Numbers of clusters whose candidates, padded to the largest, fill at most `GROUP` values."""
     groups: list[list[int]] = []
     for c in numbers:
         if groups and (len(groups[-1]) + 1) * c * width <= GROUP:
@@ -114,8 +113,9 @@ def _search_group(
 ) -> dict[Cell, Answer]:
     """All cells of some numbers of clusters, one family after the other."""
     found: dict[Cell, Answer] = {}
-    for models in sets:
-        found |= FamilySearch(models, numbers, limits).run(starts, found)
+    with one_blas_thread():  # here, since a worker may be a process of its own
+        for models in sets:
+            found |= FamilySearch(models, numbers, limits).run(starts, found)
     return found
 
 
@@ -162,14 +162,14 @@ class FamilySearch:
         return first_iteration(self.problem, statistics[order], self.codes[slots], sample, slots)
 
     def _partitions(self, starts: Sequence[Partitions]) -> Iterator[tuple[Cell, Array]]:
-        """What partitions of the objects are to every model."""
+        """Statistics of the partitions of the objects, for every model."""
         for c, labels in distinct_partitions(starts):
             if (c, next(iter(self.models))) in self.cells:
                 statistics = self.problem.statistics(responsibilities(labels, c))
                 yield from (((c, model), statistics) for model in self.models)
 
     def _nested_clusters(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Array]]:
-        """What the clusters of nested models of smaller families are to a model."""
+        """Statistics of the posteriors of nested models of smaller families, for a model."""
         for cell, answer in self._nested_answers(smaller):
             family, data = answer.problem
             resp = family.log_joint(data.features, answer.mixture.params)
@@ -229,7 +229,7 @@ class NestedStarts:
 
 
 def find_flaw(problem: Problem, one: Mixtures) -> str:
-    """Why a mixture is no answer; empty if it is one."""
+    """Why a mixture is refused; empty if it is not."""
     if one.is_degenerate[0]:
         return "a component became singular"
     family, n = problem.family, problem.n_objects
@@ -238,7 +238,7 @@ def find_flaw(problem: Problem, one: Mixtures) -> str:
 
 
 def distinct_partitions(starts: Sequence[Partitions]) -> Iterator[tuple[int, IntArray]]:
-    """Number of clusters and labels of each partition; one that comes again is left out."""
+    """Number of clusters and labels of each partition; without repeats."""
     seen = set()
     for start in starts:
         for c, labels in start.items():

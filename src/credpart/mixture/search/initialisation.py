@@ -2,7 +2,7 @@
 
 Model-based agglomeration [F98]_ merges, step by step, the two groups whose union lowers the
 maximised classification likelihood least: a function of sizes and scatter matrices alone.
-Large data start from a few hundred small groups instead of single objects.
+Large data start from 1000 small groups instead of single objects.
 
 References
 ----------
@@ -30,7 +30,7 @@ Cost = Callable[[Array, Array], Array]  # sizes (...), scatter (d, d, ...) -> (.
 
 MAX_GROUPS = 1000  # agglomeration takes time cubic in the groups it starts from
 MAX_OBJECTS = 2000  # Ward's method takes memory quadratic in the objects
-MAX_SEEDED = 20_000  # rows that small groups are sought among
+MAX_SEEDED = 20_000  # rows that k-means for small groups is fitted to
 BLOCK = 1 << 16  # values in the scatter matrices of pairs whose costs are found together
 
 
@@ -55,7 +55,7 @@ class Groups(NamedTuple):
 def balance(X: Array) -> Array:
     """Principal components of the scaled data, divided by the roots of their spreads [SR15]_.
 
-    Halfway between scaled and sphered data: clusters still stand out, and no direction rules.
+    Halfway between scaled and sphered data: clusters still stand out, and no direction dominates.
     Directions without variance are dropped.
     """
     components, spread = principal_components(X)
@@ -102,7 +102,7 @@ def unite(one: Groups, other: Groups) -> tuple[Array, Array]:
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # pivots of flat groups are 0
 def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int, IntArray]:
-    """IntArray of the groups when they have been merged to each of the ``numbers`` of clusters."""
+    """Labels of the groups when they have been merged to each of the ``numbers`` of clusters."""
     m = len(groups.sizes)
     groups = Groups(*(field.copy() for field in groups))
     own = cost(groups.sizes, groups.scatter)
@@ -167,7 +167,7 @@ def cut(n_nodes: int, children: IntArray, parents: IntArray) -> IntArray:
     """The tree of each node of a forest; trees are numbered in the order of their roots."""
     root, is_root = np.arange(n_nodes), np.ones(n_nodes, dtype=np.intp)
     root[children], is_root[children] = parents, 0
-    for _ in range(n_nodes.bit_length()):  # each time the way up is twice as long
+    for _ in range(n_nodes.bit_length()):  # each pass doubles the steps towards the root
         root = root[root]
     return (is_root.cumsum() - 1)[root]
 
@@ -248,7 +248,7 @@ def starting_partitions(
     present = weights > 0.0
     rows, back = np.unique(X[present], axis=0, return_inverse=True)
     place = np.zeros(len(X), dtype=np.intp)  # of an object without weight, any
-    place[present] = back
+    place[present] = back.ravel()
     found = [start(rows, numbers) for start in FIXED[:n_starts]]
     found += [k_means(scale(rows), numbers, seed + i) for i in range(n_starts - len(FIXED))]
     return [{c: labels[place] for c, labels in partitions.items()} for partitions in found]

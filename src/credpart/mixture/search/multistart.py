@@ -1,4 +1,4 @@
-"""The scheduler: run many mixtures, give up those without hope, and keep the best of each slot.
+"""The scheduler: run many mixtures, stop those that cannot win, and keep the best of each slot.
 
 A slot is what mixtures compete for: a model and a number of clusters in a selection, a replicate
 of the bootstrap.  Candidates that have not converged are run to their ends, the most promising of
@@ -21,7 +21,7 @@ PATIENCE = 240.0  # iterations
 class Policy(NamedTuple):
     """What distinguishes one search from another."""
 
-    # What is maximised in a slot: -inf for a mixture that is no answer.
+    # What is maximised in a slot: -inf for a mixture that cannot be an answer.
     value: Callable[[Mixtures], Array]
     # What a candidate may still gain on the others of its slot.
     margin: Callable[[Mixtures], Array] = lambda mixtures: np.zeros(len(mixtures))
@@ -52,7 +52,7 @@ def best_first(problem: Problem, candidates: Mixtures, policy: Policy, limits: L
         best = best_of_slots(values, ended.slot, limits.tol)
         slot = ended.slot[best]
         is_better = values[best] > just_above(reached, limits.tol)[slot]
-        is_new = is_better | np.isinf(reached[slot])  # for want of better, what is no answer
+        is_new = is_better | np.isinf(reached[slot])  # if nothing is sound, keep what there is
         answers = answers.put(slot[is_new], ended.take(best[is_new]))
         reached[slot[is_new]] = values[best[is_new]]
 
@@ -79,7 +79,7 @@ class EarlyStopping:
     """Give up candidates that are too far behind the best of their slot, or collapse.
 
     Too far is where it would take them more than `PATIENCE` iterations that gain as much as the
-    last one, if the best stood still.
+    last one to reach the best, if that gained nothing more.  The value must be the log-likelihood.
     """
 
     def __init__(self, value: Callable[[Mixtures], Array], n_slots: int) -> None:
@@ -90,12 +90,12 @@ class EarlyStopping:
         values = self.value(trial)
         np.maximum.at(self.best, trial.slot, values)
         behind = self.best[trial.slot] - trial.loglik
-        is_behind = behind > PATIENCE * gain * (1.0 + np.abs(trial.loglik))
+        is_behind = behind > PATIENCE * np.maximum(gain, 0.0) * (1.0 + np.abs(trial.loglik))
         return np.asarray(is_behind | is_collapsing(values, trial.n_iter))
 
 
 def is_collapsing(values: Array, n_iter: IntArray) -> BoolArray:
-    """Mixtures that are no answer after `PATIENCE` iterations.
+    """Mixtures that cannot be answers after `PATIENCE` iterations.
 
     While a component collapses, the likelihood may rise for thousands of iterations.
     """
@@ -112,6 +112,6 @@ def best_of_slots(values: Array, slot: IntArray, tol: float) -> IntArray:
 
 
 def just_above(values: Array, tol: float) -> Array:
-    """Values that are larger by more than what the rule of convergence leaves open."""
+    """Values that a candidate must exceed to count as better."""
     with np.errstate(invalid="ignore"):  # -inf - -inf
         return np.where(np.isfinite(values), values + resolution(values, tol), -np.inf)

@@ -183,7 +183,7 @@ def select(
         )
     screening.warn()
 
-    # Models in between take part, so that no nested one is better.
+    # Models that link the chosen ones by nesting are fitted too, so that no nested one is better.
     carried = {model for _, model in cells}
     fitted = {name: row for name, row in chosen.items() if name in carried}
     sets, starts = model_sets(taking_part(fitted), data), options.starts(data, numbers)
