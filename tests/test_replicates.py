@@ -349,9 +349,8 @@ def test_icl_chooses_among_fits():
 
 
 def test_the_pilot_keeps_winners_and_what_comes_close():
-    plan = Plan(
-        distinct(SMALL, np.ones(60)), (FIT,) * 4, "nonparametric", "bic", "none", Limits(1.0, 1)
-    )
+    objects = distinct(SMALL, np.ones(60))
+    plan = Plan(objects, (FIT,) * 4, "nonparametric", "bic", "none", Limits(1.0, 1), is_choice=True)
     pilot = refit(plan, np.random.SeedSequence(0).spawn(4))
     #        sometimes wins, close with a wide spread, far, cannot be fitted
     lead = [[0, -2, -50, -np.inf], [0, -9, -51, -np.inf], [-60, 0, -52, -np.inf]]
