@@ -253,6 +253,7 @@ def test_weights_do_what_repeated_rows_do():
         expected = other[np.ix_(first, first)]
         np.testing.assert_allclose(bound[rows, columns], expected[rows, columns], atol=1e-6)
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-6)
+    assert weighted.result_.rmse == pytest.approx(repeated.result_.rmse, rel=1e-6)
     masses = weighted.partition_.masses
     np.testing.assert_allclose(masses.repeat(counts, axis=0), repeated.partition_.masses, atol=1e-6)
     new = SMALL[:5] + 0.3

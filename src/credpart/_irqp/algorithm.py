@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import squareform
 
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart._checks import check_choice, check_fraction, check_integer, check_weights, in_row
@@ -195,10 +194,12 @@ def _values(intervals: PairwiseIntervals, weights: Array) -> Array:
     The diagonal is for two copies of an object.  It is 0 where there is no second copy.
     """
     n, copied = len(weights), weights > 1.0
-    values = np.empty((2, n, n))
-    values[0] = squareform(intervals.lower, checks=False)
-    np.subtract(1.0, squareform(intervals.upper, checks=False), out=values[1])
-    values[:, range(n), range(n)] = 0.0
+    values = np.zeros((2, n, n))
+    stop = 0
+    for i in range(n - 1):  # row by row: `squareform` would need the memory of a third square
+        start, stop = stop, stop + n - 1 - i
+        values[0, i, i + 1 :] = values[0, i + 1 :, i] = intervals.lower[start:stop]
+        values[1, i, i + 1 :] = values[1, i + 1 :, i] = 1.0 - intervals.upper[start:stop]
     if intervals.own_lower is not None and intervals.own_upper is not None:
         values[0, copied, copied] = intervals.own_lower[copied]
         values[1, copied, copied] = 1.0 - intervals.own_upper[copied]
