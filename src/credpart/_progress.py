@@ -41,7 +41,7 @@ def shown(
 
 @contextmanager
 def _bar(stage: str) -> Iterator[Progress]:
-    """A bar that pulses until the first share is told."""
+    """A bar that pulses until the first fraction is known."""
     from rich.console import Console
 
     console = Console(stderr=True)

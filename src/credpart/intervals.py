@@ -7,7 +7,7 @@ need no matching from one replicate to the next, and any sampler of posteriors c
 
 B replicates, n objects, c clusters.  The n x n x B values never stand in memory together: they
 are made and reduced tile by tile.  The size of a tile depends on the problem alone and every
-value is a sum in the order of k, so the number of jobs changes no bit.
+value is a sum in the order of k, so the result does not depend on the number of jobs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

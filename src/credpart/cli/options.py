@@ -161,7 +161,12 @@ FitRows = Annotated[
 Seed = Annotated[Any, typer.Option(parser=number, metavar="N", help="Seed", rich_help_panel=RUN)]
 Jobs = Annotated[
     Any,
-    typer.Option(parser=number, metavar="N", help="Jobs; they change no byte", rich_help_panel=RUN),
+    typer.Option(
+        parser=number,
+        metavar="N",
+        help="Number of parallel jobs; the result is the same",
+        rich_help_panel=RUN,
+    ),
 ]
 Folder = Annotated[
     Path | None,

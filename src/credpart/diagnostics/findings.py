@@ -23,7 +23,7 @@ from credpart.partition.describe import counts_by_kind
 if TYPE_CHECKING:
     import pandas as pd
 
-# Normality is rejected at a family-wise error of REJECTED: of a hundred good fits five are told of
+# Normality is rejected at a family-wise error of REJECTED: of a hundred good fits five are flagged
 # in vain.  At REFUTED chance is no explanation any more.
 REJECTED, REFUTED = 0.05, 1e-3
 # Replicates beyond a bound.  With 10, the level of a 90 % interval is itself uncertain by .02

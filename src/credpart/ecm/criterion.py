@@ -24,7 +24,7 @@ class Criterion(NamedTuple):
 
     @property
     def shares(self) -> Array:
-        """Barycentres as means of centres: a row a non-empty set, shape (f, c)."""
+        """Barycentres as means of centres: one row for each non-empty set, shape (f, c)."""
         sets = self.focal[1:]
         return np.asarray(sets / sets.sum(axis=1, keepdims=True))
 

@@ -333,7 +333,7 @@ class EvidentialPartition:
         return dict(zip(names, numbers.tolist(), strict=True))
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return a DataFrame with a row an object.
+        """Return a DataFrame with one row for each object.
 
         Its columns are "label" (the most plausible cluster), "set_label" (the set of most mass),
         masses, beliefs and plausibilities.  Clusters have names or numbers from 1, not from 0.
