@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from credpart._irqp import irqp, row_masses
 from credpart._irqp.descent import AllPairs, extrapolate, sweep
-from credpart._irqp.initialisation import from_posteriors, matching_numbers
-from credpart._irqp.multistart import CLEAR, is_symmetric, matching_columns, mean_length
+from credpart._irqp.restarts import CLEAR, is_symmetric, matching_columns, mean_length
+from credpart._irqp.starting_masses import from_posteriors, matching_numbers
 from credpart.errors import ConvergenceWarning
 from credpart.focal import cluster_similarity, disjoint_matrix, focal_sets, same_matrix
 from credpart.intervals import PairwiseIntervals, pairwise_intervals

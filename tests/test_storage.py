@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from credpart import CalibratedClustering, MixtureFamily, load_model, save_model
 from credpart.datasets import load_iris
-from credpart.partition.storage import read_npz, write_npz
+from credpart.partition.npz import read_npz, write_npz
 from credpart.storage import LAYOUT, load_with_notes
 
 IRIS = load_iris().X

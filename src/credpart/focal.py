@@ -21,7 +21,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 MOST_CLUSTERS_IN_FULL = 12  # 2^12 - 1 = 4095 sets; C alone then takes 134 MB
 
 
-class Request(NamedTuple):
+class FocalRequest(NamedTuple):
     """What a kind of focal sets may draw on."""
 
     n_clusters: int
@@ -30,18 +30,18 @@ class Request(NamedTuple):
     overlap: int
 
 
-def _no_larger_sets(request: Request) -> BoolArray:
+def _no_larger_sets(request: FocalRequest) -> BoolArray:
     return np.zeros((0, request.n_clusters), dtype=bool)
 
 
-def _pairs(request: Request) -> BoolArray:
+def _pairs(request: FocalRequest) -> BoolArray:
     c = request.n_clusters
     if request.pairs is None:
         return _rows(combinations(range(c), 2), c)
     return _rows(_check_pairs(request.pairs, c), c)
 
 
-def _overlapping(request: Request) -> BoolArray:
+def _overlapping(request: FocalRequest) -> BoolArray:
     c = request.n_clusters
     if request.similarity is None:
         raise InputError(
@@ -54,7 +54,7 @@ def _overlapping(request: Request) -> BoolArray:
     return _rows(overlapping_pairs(similarity, request.overlap), c)
 
 
-def _full(request: Request) -> BoolArray:
+def _full(request: FocalRequest) -> BoolArray:
     c = request.n_clusters
     if c > MOST_CLUSTERS_IN_FULL:
         pairs = Setting("kind", "pairs", is_quoted=True)
@@ -70,7 +70,7 @@ def _full(request: Request) -> BoolArray:
 class Kind(NamedTuple):
     """Which sets a kind adds to the singletons."""
 
-    larger_sets: Callable[[Request], BoolArray]
+    larger_sets: Callable[[FocalRequest], BoolArray]
     takes_pairs: bool = False
 
 
@@ -140,7 +140,7 @@ def focal_sets(
     if not chosen.takes_pairs:
         _check_no_pairs(pairs, repr(kind))
     K = check_integer("overlap", overlap, at_least=1)
-    larger = chosen.larger_sets(Request(c, pairs, similarity, K))
+    larger = chosen.larger_sets(FocalRequest(c, pairs, similarity, K))
     return _read_only(canonical_order(np.vstack([np.eye(c, dtype=bool), larger, *ends])))
 
 

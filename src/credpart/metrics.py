@@ -214,30 +214,30 @@ def _by_size(focal: BoolArray) -> Labels:
     return np.lexsort((*(~focal[:, ::-1]).T, focal.sum(axis=1)))
 
 
-class Pairs(NamedTuple):
+class PairMasses(NamedTuple):
     """Masses of Eq. (2) that pairs of objects are, and are not, in the same cluster."""
 
     same: Array
     apart: Array
 
 
-def conflict_agreement(one: Pairs, other: Pairs) -> Array:
+def conflict_agreement(one: PairMasses, other: PairMasses) -> Array:
     """One minus the degree of conflict of the two masses of each pair."""
     return 1.0 - (one.same * other.apart + one.apart * other.same)
 
 
-def belief_agreement(one: Pairs, other: Pairs) -> Array:
+def belief_agreement(one: PairMasses, other: PairMasses) -> Array:
     """One minus the L1 distance of the belief functions of each pair, over its maximum."""
     return 1.0 - 0.5 * (np.abs(one.same - other.same) + np.abs(one.apart - other.apart))
 
 
-def jousselme_agreement(one: Pairs, other: Pairs) -> Array:
+def jousselme_agreement(one: PairMasses, other: PairMasses) -> Array:
     """One minus Jousselme's distance, which on a frame of two reduces to a root mean square."""
     gaps = (one.same - other.same) ** 2 + (one.apart - other.apart) ** 2
     return 1.0 - np.sqrt(0.5 * gaps)
 
 
-AGREEMENTS: Mapping[str, Callable[[Pairs, Pairs], Array]] = {
+AGREEMENTS: Mapping[str, Callable[[PairMasses, PairMasses], Array]] = {
     "belief": belief_agreement,
     "jousselme": jousselme_agreement,
     "conflict": conflict_agreement,
@@ -308,7 +308,7 @@ def credal_distance(
     return 1.0 - credal_rand(one, other, check_choice("kind", kind, DISTANCES))
 
 
-def _pairs(partition: EvidentialPartition) -> Iterator[Pairs]:
+def _pairs(partition: EvidentialPartition) -> Iterator[PairMasses]:
     """Masses of pairs i < j by blocks of rows i."""
     M, focal = partition.masses, partition.focal_sets
     single = M[:, focal.sum(axis=1) == 1]
@@ -320,7 +320,7 @@ def _pairs(partition: EvidentialPartition) -> Iterator[Pairs]:
         later = np.arange(n) > np.arange(rows.start, rows.stop)[:, None]
         same = (single[rows] @ single.T)[later]
         apart = 1.0 - np.minimum((meeting[rows] @ M.T)[later], 1.0)
-        yield Pairs(same, apart)
+        yield PairMasses(same, apart)
 
 
 def _same_objects(

@@ -15,7 +15,7 @@ from credpart._bootstrap import Replicates
 from credpart._checks import Table
 from credpart._columns import as_frame
 from credpart._irqp import IRQPResult, irqp, row_masses
-from credpart._irqp.initialisation import from_posteriors
+from credpart._irqp.starting_masses import from_posteriors
 from credpart._progress import Progress, shown
 from credpart.calibration_options import CalibrationOptions
 from credpart.errors import InputError

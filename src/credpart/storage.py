@@ -32,7 +32,7 @@ from credpart.mixture.models import FAMILIES
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
-from credpart.partition.storage import (
+from credpart.partition.npz import (
     UNREADABLE,
     decode_index,
     dump_npz,

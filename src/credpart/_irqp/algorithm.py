@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart._checks import check_choice, check_fraction, check_integer, check_weights, in_row
 from credpart._irqp.descent import AllPairs
-from credpart._irqp.initialisation import INITIALISATIONS, certain_masses
-from credpart._irqp.multistart import best_descent
 from credpart._irqp.new_objects import best_rows
+from credpart._irqp.restarts import best_descent
+from credpart._irqp.starting_masses import INITIALISATIONS, certain_masses
 from credpart._messages import Message, Name
 from credpart._progress import Progress
 from credpart._random import random_generator

@@ -70,7 +70,7 @@ def best_centers(criterion: Criterion, space: Space, masses: Array, centers: Arr
     return centers + step
 
 
-class Descent(NamedTuple):
+class Alternation(NamedTuple):
     """Where `alternate` ended."""
 
     masses: Array
@@ -83,7 +83,7 @@ class Descent(NamedTuple):
 
 def alternate(
     criterion: Criterion, space: Space, centers: Array, *, tol: float, max_iter: int
-) -> Descent:
+) -> Alternation:
     """Minimise over masses and centres in turn, until the criterion falls by a share <= ``tol``."""
     space, masses, objective = _masses_step(criterion, space, centers)
     n_iter, converged = 1, False
@@ -92,7 +92,7 @@ def alternate(
         before = objective
         space, masses, objective = _masses_step(criterion, space, centers)
         n_iter, converged = n_iter + 1, abs(before - objective) <= tol * objective
-    return Descent(masses, centers, objective, n_iter, converged, space)
+    return Alternation(masses, centers, objective, n_iter, converged, space)
 
 
 def _masses_step(criterion: Criterion, space: Space, centers: Array) -> tuple[Space, Array, float]:

@@ -12,7 +12,7 @@ from credpart._checks import check_choice, check_fraction, check_integer
 from credpart._messages import Name
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
-from credpart.ecm.criterion import Criterion, Descent, alternate
+from credpart.ecm.criterion import Alternation, Criterion, alternate
 from credpart.ecm.spaces import Space
 from credpart.ecm.starts import STARTS
 from credpart.errors import ConvergenceWarning, InputError
@@ -70,7 +70,7 @@ class Fit(NamedTuple):
     """What a search found."""
 
     criterion: Criterion
-    descent: Descent
+    descent: Alternation
 
     def partition(self, index: Any = None) -> EvidentialPartition:
         """Return the masses as a partition."""
@@ -103,7 +103,9 @@ def search(space: Space, starts: list[Array], delta: float, settings: Settings) 
     return Fit(criterion, found)
 
 
-def _best(criterion: Criterion, space: Space, starts: list[Array], settings: Settings) -> Descent:
+def _best(
+    criterion: Criterion, space: Space, starts: list[Array], settings: Settings
+) -> Alternation:
     descents = [
         alternate(criterion, space, centers, tol=settings.tol, max_iter=settings.max_iter)
         for centers in starts

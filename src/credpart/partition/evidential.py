@@ -22,7 +22,7 @@ from credpart.focal import (
     focal_sets,
     set_names,
 )
-from credpart.partition import describe, measures, relational, special, storage
+from credpart.partition import describe, measures, npz, relational, special
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -381,9 +381,9 @@ class EvidentialPartition:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an npz file to `path`, without pickle and whole or not at all; see `load`."""
-        index = storage.encode_index(self.index)
+        index = npz.encode_index(self.index)
         about = {"layout": LAYOUT, "cluster_names": self.cluster_names, "index": index}
-        storage.write_npz(Path(path), about, masses=self.masses, focal_sets=self.focal_sets)
+        npz.write_npz(Path(path), about, masses=self.masses, focal_sets=self.focal_sets)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -397,10 +397,10 @@ class EvidentialPartition:
         True
         """
         try:
-            about, arrays = storage.read_npz(Path(path), LAYOUT)
-            index, names = storage.decode_index(about["index"]), about["cluster_names"]
+            about, arrays = npz.read_npz(Path(path), LAYOUT)
+            index, names = npz.decode_index(about["index"]), about["cluster_names"]
             return cls(arrays["masses"], arrays["focal_sets"], cluster_names=names, index=index)
-        except storage.UNREADABLE as error:
+        except npz.UNREADABLE as error:
             requirement = Message("be a file written by ", Name("EvidentialPartition.save"))
             got = Message(f"{os.fspath(path)!r} ({error})")
             raise InputError("path", requirement, got) from error

@@ -25,7 +25,7 @@ class Tick(NamedTuple):
     text: str
 
 
-class Line(NamedTuple):
+class CriterionLine(NamedTuple):
     """A model's line: its points, and its name beside it."""
 
     name: str
@@ -39,7 +39,7 @@ class Line(NamedTuple):
 class SelectionChart(NamedTuple):
     """The criterion against the number of clusters."""
 
-    lines: list[Line]
+    lines: list[CriterionLine]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     best: tuple[float, float]
@@ -78,7 +78,7 @@ def selection_chart(selection: Selection) -> SelectionChart | None:
 
 def _line(
     name: str, k: int, x: Array, y: Array, values: Array, numbers: Array, name_place: float
-) -> Line:
+) -> CriterionLine:
     known = np.flatnonzero(np.isfinite(y))
     points = [
         (float(x[i]), float(y[i]), f"{name}, {numbers[i]:g} clusters: {values[i]:.1f}")
@@ -86,7 +86,7 @@ def _line(
     ]
     path = "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
     style = svg_colours(len(COLOURS))[k % len(COLOURS)], DASHES[k // len(COLOURS) % len(DASHES)]
-    return Line(name, points, path, name_place, *style)
+    return CriterionLine(name, points, path, name_place, *style)
 
 
 def svg_colours(c: int) -> list[str]:

@@ -135,7 +135,7 @@ def _tried(selection: Selection) -> str:
     return f"chosen from {low} to {high} by {selection.criterion.upper()}"
 
 
-class Column(NamedTuple):
+class ColumnRow(NamedTuple):
     """A column of the data in numbers."""
 
     name: str
@@ -144,14 +144,14 @@ class Column(NamedTuple):
     largest: str
 
 
-def columns(data: Table, names: Sequence[str]) -> list[Column]:
+def columns(data: Table, names: Sequence[str]) -> list[ColumnRow]:
     """Describe the columns; missing cells do not count, and categories have no order."""
     figures = np.nanquantile(data.values, [0.0, 0.5, 1.0], axis=0).T.tolist()
     levels = data.levels or [None] * len(names)
     return [
-        Column(name, *(_figure(v) for v in row))
+        ColumnRow(name, *(_figure(v) for v in row))
         if known is None
-        else Column(name, f"{len(known)} categories", "", "")
+        else ColumnRow(name, f"{len(known)} categories", "", "")
         for name, row, known in zip(names, figures, levels, strict=True)
     ]
 

@@ -29,7 +29,7 @@ BLOCK_VALUES = 1 << 23  # posteriors computed together
 DOUBLES = 200_000  # values of a table that keeps all digits
 
 
-class Stored(NamedTuple):
+class StoredReplicates(NamedTuple):
     """Arrays of the replicates, and how much of them was kept."""
 
     arrays: dict[str, NDArray[Any]]
@@ -41,7 +41,7 @@ class Stored(NamedTuple):
 
 def store(
     replicates: Replicates, values: Array, order: IntArray, level: float, room: int = MOST_BYTES
-) -> Stored:
+) -> StoredReplicates:
     """Store the replicates; ``order`` says which objects come first if some are left out."""
     stored = _products(replicates, values, room)
     return stored or _posteriors(replicates, values, order, level, room)
@@ -53,7 +53,7 @@ def room_beside(arrays: Mapping[str, NDArray[Any]]) -> int:
     return max(LEAST_ROOM, MOST_BYTES - used)
 
 
-def _products(replicates: Replicates, values: Array, room: int) -> Stored | None:
+def _products(replicates: Replicates, values: Array, room: int) -> StoredReplicates | None:
     """Parameters and features whose product is the log joint density, if the family has them."""
     if len(replicates.parts) > 1:
         return None
@@ -65,12 +65,14 @@ def _products(replicates: Replicates, values: Array, room: int) -> Stored | None
     if natural.nbytes + features.nbytes > room:
         return None
     B = len(replicates)
-    return Stored({"natural": natural, "features": features}, np.arange(len(features)), B, B, 0.0)
+    return StoredReplicates(
+        {"natural": natural, "features": features}, np.arange(len(features)), B, B, 0.0
+    )
 
 
 def _posteriors(
     replicates: Replicates, values: Array, order: IntArray, level: float, room: int
-) -> Stored:
+) -> StoredReplicates:
     """Posteriors (m, c, R) of m objects in R replicates."""
     n, B, c = len(order), len(replicates), int(replicates.n_clusters.max())
     fewest = min(B, max(FEWEST_REPLICATES, int(np.ceil(2.0 / (1.0 - level)))))
@@ -86,7 +88,7 @@ def _posteriors(
             rank = np.argsort(order)[objects]
             chosen = np.sort(np.argsort(rank)[: len(objects) // 2])
             objects, kept = objects[chosen], kept[chosen]
-    return Stored({"posteriors": kept}, objects, R, B, 0.0 if exact else 1.0 / WHOLE)
+    return StoredReplicates({"posteriors": kept}, objects, R, B, 0.0 if exact else 1.0 / WHOLE)
 
 
 def _is_large(values: NDArray[Any], room: int) -> bool:

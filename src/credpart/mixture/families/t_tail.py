@@ -32,7 +32,7 @@ N_POSITION = 28  # coefficients in the position, at FEW_DOF; 4 more when the lim
 FEW_DOF = 256.0
 
 
-class Table(NamedTuple):
+class Coefficients(NamedTuple):
     """Coefficients (dof, position) of ``log N_{a+1}`` and of its derivative in a, times r."""
 
     limit: float  # on the degrees of freedom r + 2
@@ -103,7 +103,7 @@ def _coefficients(a: Array, field: int) -> Array:
 
 
 @cache
-def _table(doublings: int) -> Table:
+def _table(doublings: int) -> Coefficients:
     """The table up to ``FEW_DOF 2^doublings`` degrees of freedom."""
     limit, least, m = FEW_DOF * 2.0**doublings, LEAST_DOF + 2.0, N_POSITION + 4 * doublings
     rows, columns = chebyshev.chebpts1(N_DOF), chebyshev.chebpts1(m)
@@ -119,7 +119,7 @@ def _table(doublings: int) -> Table:
         transform = np.linalg.solve(chebyshev.chebvander(rows, N_DOF - 1), values)
         along = np.linalg.solve(chebyshev.chebvander(columns, m - 1), transform.T).T
         fits.append(along @ powers)
-    return Table(limit, *fits)
+    return Coefficients(limit, *fits)
 
 
 def _stretch(dof: Array) -> Array:

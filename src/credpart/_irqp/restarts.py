@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart._irqp.descent import AllPairs, Descent, descend
-from credpart._irqp.initialisation import random_start
+from credpart._irqp.starting_masses import random_start
 from credpart._progress import Progress
 from credpart.partition.measures import pignistic
 
