@@ -9,7 +9,7 @@ from joblib import register_parallel_backend
 from joblib._parallel_backends import ThreadingBackend
 
 from credpart import CalibratedClustering
-from credpart._bootstrap import algorithm
+from credpart._bootstrap import algorithm1
 from credpart.datasets import make_mixture3
 
 SAMPLE = make_mixture3(60, random_state=0).X
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::credpart.errors.DegeneracyWarni
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     # several tasks at every stage, as large data have
-    monkeypatch.setattr(algorithm, "LARGEST", 16)
-    monkeypatch.setattr(algorithm, "PILOT", 32)
+    monkeypatch.setattr(algorithm1, "LARGEST", 16)
+    monkeypatch.setattr(algorithm1, "PILOT", 32)
 
 
 def result(n_jobs=None):
@@ -36,8 +36,8 @@ def result(n_jobs=None):
 @pytest.fixture(scope="module")
 def expected():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(algorithm, "LARGEST", 16)
-        patch.setattr(algorithm, "PILOT", 32)
+        patch.setattr(algorithm1, "LARGEST", 16)
+        patch.setattr(algorithm1, "PILOT", 32)
         return result()
 
 

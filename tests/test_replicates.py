@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from credpart import bootstrap, fit_mixture, pairwise_intervals, select_mixture
-from credpart._bootstrap import algorithm
-from credpart._bootstrap.algorithm import chunk_size
+from credpart._bootstrap import algorithm1
+from credpart._bootstrap.algorithm1 import chunk_size
 from credpart._bootstrap.draws import RESAMPLING, Draws, distinct
 from credpart._bootstrap.refits import Plan, contenders, refit
 from credpart._random import seed_sequence
@@ -197,7 +197,7 @@ def test_the_first_replicates_of_a_longer_run_are_the_same(monkeypatch):
     short, long = (bootstrap(SMALL, FIT, B, random_state=0) for B in (20, 30))
     # other chunks: the same samples, refitted to the last bits but a few
     np.testing.assert_allclose(params_of(long).means[:20], params_of(short).means, atol=1e-6)
-    monkeypatch.setattr(algorithm, "LARGEST", 16)
+    monkeypatch.setattr(algorithm1, "LARGEST", 16)
     short, long = (bootstrap(SMALL, FIT, B, random_state=0) for B in (32, 40))
     # the same chunks: the same bytes
     for few, many in zip(params_of(short), params_of(long), strict=True):
@@ -316,7 +316,7 @@ def brute_force(X, fits, B):
 
 
 def test_the_choice_is_that_of_brute_force(monkeypatch):
-    monkeypatch.setattr(algorithm, "PILOT", 30)
+    monkeypatch.setattr(algorithm1, "PILOT", 30)
     X = make_mixture3(150, random_state=1).X
     models = ["EII", "VII", "EEI", "VVI", "EEE", "EEV", "VEV", "VVV"]
     fits = list(select_mixture(X, 3, models).fits.values())
@@ -405,8 +405,8 @@ def test_the_arrays_are_read_only():
 
 
 def test_progress_ends_at_one(monkeypatch):
-    monkeypatch.setattr(algorithm, "LARGEST", 16)
-    monkeypatch.setattr(algorithm, "PILOT", 20)
+    monkeypatch.setattr(algorithm1, "LARGEST", 16)
+    monkeypatch.setattr(algorithm1, "PILOT", 20)
     told = []
     fits = list(select_mixture(SMALL, 3, ["EII", "VII"]).fits.values())
     bootstrap(SMALL, fits, 60, random_state=0, progress=lambda *stage: told.append(stage))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array
-from credpart._bootstrap.algorithm import run_bootstrap
+from credpart._bootstrap.algorithm1 import run_bootstrap
 from credpart._bootstrap.draws import distinct
 from credpart._bootstrap.refits import Plan
 from credpart._checks import Table, WeightedTable

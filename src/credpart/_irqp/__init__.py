@@ -4,7 +4,7 @@
 and `multistart` where it starts, `new_objects` one quadratic program for each new object.
 """
 
-from credpart._irqp.algorithm import IRQPResult, irqp
+from credpart._irqp.algorithm2 import IRQPResult, irqp
 from credpart._irqp.new_objects import row_masses
 
 __all__ = ["IRQPResult", "irqp", "row_masses"]
