@@ -147,7 +147,7 @@ def smallest_cluster(seen: Evidence) -> Finding:
     size, needed = float(seen.sizes[k]), seen.mixture.n_parameters / c
     text = (
         f"the smallest cluster, {_names(seen)[k]}, has about {_objects(size)} for the "
-        f"{needed:.1f} parameters a cluster that model {seen.mixture.model} has"
+        f"{needed:.1f} parameters for each cluster of model {seen.mixture.model}"
     )
     severity = _graded(size / needed, OBJECTS, FEW_OBJECTS)
     advice = f"{_simpler(seen)}, or gather more objects."
