@@ -142,9 +142,9 @@ def test_calibrated_clustering_selects_across_families():
 
 
 def test_one_job_or_two_give_the_same_bytes(monkeypatch):
-    from credpart._bootstrap import algorithm
+    from credpart._bootstrap import algorithm1
 
-    monkeypatch.setattr(algorithm, "LARGEST", 16)
+    monkeypatch.setattr(algorithm1, "LARGEST", 16)
     fit = fit_mixture(X, 3, "t", start=SAMPLE["component"] - 1)
     one, two = (bootstrap(X, fit, 40, random_state=0, n_jobs=jobs) for jobs in (1, 2))
     assert one.posteriors(X).tobytes() == two.posteriors(X).tobytes()
