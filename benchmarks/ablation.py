@@ -24,9 +24,10 @@ import numpy as np
 from credpart import bootstrap, select_mixture
 from credpart._bootstrap import algorithm1, refits
 from credpart.datasets import load_diabetes, load_gvhd, load_iris, make_mixture1
+from credpart.mixture import fit
 from credpart.mixture.optimisation import maximise
 from credpart.mixture.optimisation.em import em
-from credpart.mixture.search import grid_search, initialisation, multistart
+from credpart.mixture.search import grid_search, multistart
 
 REAL = {
     "Iris": load_iris().X.to_numpy(),
@@ -68,8 +69,8 @@ def plain(*arguments: object, **options: object) -> object:
 
 
 def without_start(k: int) -> tuple[object, str, object]:
-    fixed = initialisation.FIXED
-    return initialisation, "FIXED", (*fixed[:k], *fixed[k + 1 :])
+    starts = fit.WITH_UNITS
+    return fit, "WITH_UNITS", (*starts[:k], *starts[k + 1 :])
 
 
 SWITCHES: Mapping[str, Switch] = {
@@ -91,7 +92,7 @@ SWITCHES: Mapping[str, Switch] = {
 
 
 def select(X: np.ndarray) -> tuple[float, list[str]]:
-    found = select_mixture(X, NUMBERS, n_starts=len(initialisation.FIXED))
+    found = select_mixture(X, NUMBERS, n_starts=len(fit.WITH_UNITS))
     best = found.best
     return sum(fit.loglik for fit in found.fits.values()), [f"{best.model} {best.n_clusters}"]
 

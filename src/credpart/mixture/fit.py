@@ -25,6 +25,8 @@ from credpart.mixture.optimisation.mixtures import take_params
 from credpart.mixture.screening import screen
 from credpart.mixture.search.grid_search import Answer, FamilySearch, grid_search, model_sets
 from credpart.mixture.search.initialisation import (
+    UNIT_FREE,
+    WITH_UNITS,
     check_start,
     responsibilities,
     starting_partitions,
@@ -56,10 +58,14 @@ class SearchOptions(NamedTuple):
     seed: int  # of the k-means starts
     n_jobs: int | None = None
 
-    def starts(self, data: WeightedTable, numbers: Sequence[int]) -> list[dict[int, IntArray]]:
-        """The partitions that every search for these numbers of clusters starts from."""
+    def starts(
+        self, data: WeightedTable, numbers: Sequence[int], models: Mapping[str, Model]
+    ) -> list[dict[int, IntArray]]:
+        """The partitions that a search among these models and numbers of clusters starts from."""
+        is_unit_free = all(model.is_unit_free for model in models.values())
+        starts = UNIT_FREE if is_unit_free else WITH_UNITS
         X = as_numbers(data.table)
-        return starting_partitions(X, data.weights, numbers, self.n_starts, self.seed)
+        return starting_partitions(X, data.weights, numbers, self.n_starts, self.seed, starts)
 
     @classmethod
     def check(
@@ -271,7 +277,8 @@ def fit_mixture(
     start : array, optional
         Labels (n,) or responsibilities (n, c) to start from.  By default the best of several
         partitions is used, and the fits of all nested structures are tried as starts too: a
-        nested structure is not better, unless every run from it ends in a spurious spike.
+        nested structure is not better, unless every run from it ends in a spurious spike.  For a
+        model that does not depend on the units of the columns, these are fitted to scaled columns.
     sample_weight : array of shape (n,), optional
         Weights of the objects; an integer weight does what repeating the row does.
     tol : float
@@ -284,8 +291,9 @@ def fit_mixture(
         component one pseudo-observation with the pooled within-cluster covariance.  "fallback"
         does so only if maximum likelihood breaks down, and says so in ``status`` and a warning.
     n_starts : int
-        Number of starting partitions: model-based agglomeration, Ward on scaled, raw and sphered
-        data, then k-means from k-means++ seeds.
+        Number of starting partitions: model-based agglomeration, and Ward's method on scaled data,
+        on sphered data, and on the data as they are or, for models that do not depend on the units
+        of the columns, halfway between scaled and sphered; then k-means from k-means++ seeds.
     random_state : int, SeedSequence, Generator, RandomState or None
         Seed of the k-means starts, used only if ``n_starts`` is above 4; the others
         are deterministic.
@@ -333,10 +341,11 @@ def fit_one(
     rule = REGULARIZATIONS[regularization]
     with one_blas_thread():
         if resp is None:
-            sets, starts = model_sets(taking_part(chosen), data), options.starts(data, [c])
+            sets = model_sets(taking_part(chosen), data, chosen)
+            starts = options.starts(data, [c], chosen)
             first = responsibilities(starts[0][c], c)
         else:
-            sets, starts, first = model_sets(chosen, data), [], resp
+            sets, starts, first = model_sets(chosen, data, chosen), [], resp
         plain = sets[-1].problem
         if rule.is_asked:
             sets[-1] = sets[-1].regularised(first)

@@ -41,6 +41,11 @@ class Model(NamedTuple):
     read: Callable[..., Table] = check_data
     is_listed: bool = True  # in messages; the others are variations of those that are
 
+    @property
+    def is_unit_free(self) -> bool:
+        """The fit does not depend on the units of the columns, as far as is known."""
+        return self.structure is not None and TABLE[self.structure].is_unit_free
+
     def n_parameters(self, family: Family, c: int) -> int:
         """Number of free parameters of a mixture of c components."""
         return family.n_parameters(self.structure or "", c)
@@ -66,10 +71,11 @@ def _numbers_of_levels(data: WeightedTable) -> list[int]:
     return [0 if levels is None else len(levels) for levels in data.table.levels or ()]
 
 
-def below(structure: str) -> set[str]:
-    """All structures nested in one."""
+def below(structure: str) -> tuple[str, ...]:
+    """All structures nested in one, in the order of the table."""
     direct = TABLE[structure].nested
-    return set(direct).union(*map(below, direct))
+    found = set(direct).union(*map(below, direct))
+    return tuple(name for name in TABLE if name in found)
 
 
 def _named(family: str, structure: str) -> str:
@@ -81,7 +87,7 @@ def _rows(law: str, *smaller: str) -> dict[str, Model]:
     """The rows of a latent law, one for each structure; it contains the ``smaller`` families."""
     rows = {}
     for structure in reversed(list(STRUCTURES)):
-        within = [_named(law, other) for other in STRUCTURES if other in below(structure)]
+        within = [_named(law, other) for other in below(structure)]
         others = [_named(other, structure) for other in smaller]
         shared = [name for name in within if name == _named(law, "EEE")]
         rows[_named(law, structure)] = Model(

@@ -144,6 +144,11 @@ class Structure(NamedTuple):
     nested: tuple[str, ...]  # structures that are special cases of it, direct ones only
 
     @property
+    def is_unit_free(self) -> bool:
+        """Where columns change their units, the covariances do, and nothing else changes."""
+        return self.orientation in (column_axes, any_axes)
+
+    @property
     def diagonal(self) -> bool:
         """Covariances are diagonal matrices."""
         return self.orientation in (spheres, column_axes)

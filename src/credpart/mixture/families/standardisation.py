@@ -34,12 +34,14 @@ class Standardisation:
     scale: Array  # (d,)
     pairs: tuple[IntArray, IntArray]  # which products x_i x_j are features
     rounding_unit: Array  # (d,): standardised data are multiples of it, whatever their units were
-    units: Array = field(init=False)  # (d,): the data's, up to a common factor
+    is_unit_free: bool = False  # no structure that is asked for depends on the units of the data
+    units: Array = field(init=False)  # (d,): in which structures are estimated, up to a factor
     multiplicity: Array = field(init=False)  # (p,): how often each pair stands in a matrix
 
     def __post_init__(self) -> None:
+        scale = np.ones_like(self.scale) if self.is_unit_free else self.scale
         # rounded, so that another unit for all columns changes no bit
-        mantissa, exponent = np.frexp(self.scale / np.exp(np.log(self.scale).mean()))
+        mantissa, exponent = np.frexp(scale / np.exp(np.log(scale).mean()))
         units = np.ldexp(np.round(mantissa / ROUNDING) * ROUNDING, exponent)
         multiplicity = np.where(self.pairs[0] == self.pairs[1], 1.0, 2.0)
         make_read_only(units, multiplicity, self.center, self.scale, self.rounding_unit)
@@ -48,15 +50,17 @@ class Standardisation:
 
     @classmethod
     def of(cls, X: Array, structures: Sequence[str]) -> Self:
-        """The standardisation of these data; products of columns only if a structure needs them."""
+        """The standardisation of these data, with all that estimates of the structures need."""
         # The median keeps a far outlier from drowning the sums of squares of the other rows.
         center = np.median(X, axis=0)
         scale = (X - center).std(axis=0)
         scale = np.where(scale > 0.0, scale, 1.0)
         low, high = np.percentile((X - center) / scale, [25, 75], axis=0)
         spread = np.round(np.log2(np.where(high > low, high - low, 1.0)))
-        pairs = pairs_of(X.shape[1], all(TABLE[name].diagonal for name in structures))
-        return cls(center, scale, pairs, ROUNDING * np.exp2(spread))
+        rows = [TABLE[name] for name in structures]
+        pairs = pairs_of(X.shape[1], all(row.diagonal for row in rows))
+        is_unit_free = all(row.is_unit_free for row in rows)
+        return cls(center, scale, pairs, ROUNDING * np.exp2(spread), is_unit_free)
 
     @property
     def d(self) -> int:

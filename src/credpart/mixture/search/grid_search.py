@@ -62,12 +62,18 @@ class Answer(NamedTuple):
         return Status(int(self.mixture.status[0]))
 
 
-def model_sets(models: Mapping[str, Model], data: WeightedTable) -> list[ModelSet]:
-    """The families of the models, on the data."""
+def model_sets(
+    models: Mapping[str, Model], data: WeightedTable, chosen: Mapping[str, Model]
+) -> list[ModelSet]:
+    """The families of the models, on the data.
+
+    Models that are fitted for the sake of the chosen ones depend on the units of the columns only
+    if a chosen one does.  Otherwise their columns are scaled: spheres, say, are spheres there.
+    """
+    structures = [row.structure for row in chosen.values() if row.structure is not None]
     sets = []
     for name in dict.fromkeys(row.family for row in models.values()):
         rows = {model: row for model, row in models.items() if row.family == name}
-        structures = [row.structure for row in rows.values() if row.structure is not None]
         family = next(iter(rows.values())).make(data, structures)
         samples = Samples(family.features(data.values), data.weights[None])
         sets.append(ModelSet(Problem(family, samples), rows))
@@ -207,13 +213,9 @@ class NestedStarts:
         self.search, self.first = search, first
         trial = TRIAL if search.problem.family.has_slow_em else 1
         self.limits = Limits(search.limits.tol, min(trial, search.limits.max_iter))
-        rows = [(c, search.models[model].nested, model) for c, model in search.cells]
-        self.is_related = np.array(
-            [
-                [c == h and (one in below or other in nested) for h, below, other in rows]
-                for c, nested, one in rows
-            ]
-        )
+        cells = [(c, model, search.models[model].nested) for c, model in search.cells]
+        is_nested = np.array([[c == h and one in of for h, one, _ in cells] for c, _, of in cells])
+        self.is_related = is_nested | is_nested.T
 
     def __call__(self, answers: Mixtures, new: IntArray) -> Mixtures | None:
         """Candidates for cells that are related to those with new answers."""

@@ -2,7 +2,8 @@
 
 Model-based agglomeration [F98]_ merges, step by step, the two groups whose union lowers the
 maximised classification likelihood least: a function of sizes and scatter matrices alone.
-Large data start from 1000 small groups instead of single objects.
+Large data start from 1000 small groups instead of single objects.  Models that do not depend on the
+units of the columns start from partitions that do not depend on them either.
 
 References
 ----------
@@ -31,6 +32,7 @@ Cost = Callable[[Array, Array], Array]  # sizes (...), scatter (d, d, ...) -> (.
 MAX_GROUPS = 1000  # agglomeration takes time cubic in the groups it starts from
 MAX_OBJECTS = 2000  # Ward's method takes memory quadratic in the objects
 MAX_SEEDED = 20_000  # rows that k-means for small groups is fitted to
+DECIMALS = 9  # of scaled data
 BLOCK = 1 << 16  # values in the scatter matrices of pairs whose costs are found together
 
 
@@ -77,10 +79,13 @@ def principal_components(X: Array) -> tuple[Array, Array]:
 
 
 def scale(X: Array) -> Array:
-    """Data whose columns have mean 0 and, unless constant, variance 1."""
+    """Data whose columns have mean 0 and, unless constant, variance 1.
+
+    Rounded, so that other units give the same numbers to the last bit, and ties stay ties.
+    """
     Z = X - X.mean(axis=0)
     spread = Z.std(axis=0)
-    return Z / np.where(spread > 0.0, spread, 1.0)
+    return np.asarray((Z / np.where(spread > 0.0, spread, 1.0)).round(DECIMALS))
 
 
 def ellipsoidal_cost(sizes: Array, scatter: Array, unit: float) -> Array:
@@ -205,12 +210,16 @@ def ellipsoidal(X: Array, numbers: Sequence[int]) -> dict[int, IntArray]:
     return {c: labels[groups] for c, labels in found.items()}
 
 
-FIXED: tuple[Callable[[Array, Sequence[int]], dict[int, IntArray]], ...] = (
-    ellipsoidal,
-    lambda X, numbers: ward(scale(X), numbers),
-    ward,
-    lambda X, numbers: ward(sphere(X), numbers),
-)
+Start = Callable[[Array, Sequence[int]], dict[int, IntArray]]
+
+
+def ward_on(to_scale: Callable[[Array], Array]) -> Start:
+    """Ward's method on the data in another scale."""
+    return lambda X, numbers: ward(to_scale(X), numbers)
+
+
+UNIT_FREE: tuple[Start, ...] = (ellipsoidal, ward_on(scale), ward_on(sphere), ward_on(balance))
+WITH_UNITS: tuple[Start, ...] = (ellipsoidal, ward_on(scale), ward, ward_on(sphere))
 
 
 def responsibilities(labels: IntArray, c: int) -> Array:
@@ -237,18 +246,22 @@ def check_start(start: ArrayLike, n: int, c: int) -> Array:
 
 
 def starting_partitions(
-    X: Array, weights: Array, numbers: Sequence[int], n_starts: int, seed: int = 0
+    X: Array,
+    weights: Array,
+    numbers: Sequence[int],
+    n_starts: int,
+    seed: int = 0,
+    starts: Sequence[Start] = WITH_UNITS,
 ) -> list[dict[int, IntArray]]:
     """The first ``n_starts`` partitions into each of the ``numbers`` of clusters.
 
-    Model-based agglomeration comes first; then Ward's method on scaled, raw and sphered data;
-    then k-means from as many seeds as are asked for.  Rows count once, however often they are
-    repeated, so that weights do what repeated rows do.
+    After ``starts`` comes k-means, from as many seeds as are asked for.  Rows count once, however
+    often they are repeated, so that weights do what repeated rows do.
     """
     present = weights > 0.0
     rows, back = np.unique(X[present], axis=0, return_inverse=True)
     place = np.zeros(len(X), dtype=np.intp)  # of an object without weight, any
     place[present] = back.ravel()
-    found = [start(rows, numbers) for start in FIXED[:n_starts]]
-    found += [k_means(scale(rows), numbers, seed + i) for i in range(n_starts - len(FIXED))]
+    found = [start(rows, numbers) for start in starts[:n_starts]]
+    found += [k_means(scale(rows), numbers, seed + i) for i in range(n_starts - len(starts))]
     return [{c: labels[place] for c, labels in partitions.items()} for partitions in found]

@@ -186,7 +186,8 @@ def select(
     # Models that link the chosen ones by nesting are fitted too, so that no nested one is better.
     carried = {model for _, model in cells}
     fitted = {name: row for name, row in chosen.items() if name in carried}
-    sets, starts = model_sets(taking_part(fitted), data), options.starts(data, numbers)
+    sets = model_sets(taking_part(fitted), data, fitted)
+    starts = options.starts(data, numbers, fitted)
     found = grid_search(sets, starts, options.limits, options.n_jobs, progress or silent)
     missing = refused | {cell: found[cell].flaw for cell in cells if found[cell].flaw}
     fits = {
