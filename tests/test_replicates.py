@@ -10,11 +10,12 @@ from scipy.stats import multivariate_normal
 from credpart import bootstrap, fit_mixture, pairwise_intervals, select_mixture
 from credpart._bootstrap import algorithm1
 from credpart._bootstrap.algorithm1 import chunk_size
-from credpart._bootstrap.draws import RESAMPLING, Draws, distinct
+from credpart._bootstrap.draws import RESAMPLING, Draws
 from credpart._bootstrap.refits import Plan, contenders, refit
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
 from credpart.errors import DegeneracyWarning
+from credpart.mixture.distinct import distinct
 from credpart.mixture.optimisation.convergence import Limits, Status
 
 SMALL = make_mixture1(60, random_state=0).X

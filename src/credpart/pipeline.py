@@ -8,12 +8,12 @@ from numpy.random import SeedSequence
 
 from credpart._arrays import Array
 from credpart._bootstrap.algorithm1 import run_bootstrap
-from credpart._bootstrap.draws import distinct
 from credpart._bootstrap.refits import Plan
 from credpart._checks import Table, WeightedTable
 from credpart._columns import sortable
 from credpart._progress import Progress, shown
 from credpart.calibration_options import SELECTIONS, CalibrationOptions
+from credpart.mixture.distinct import distinct
 from credpart.mixture.fit import SearchOptions, fit_one
 from credpart.mixture.models import Model
 from credpart.mixture.search.selection import Selection, select

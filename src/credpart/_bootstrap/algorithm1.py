@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
-from credpart._bootstrap.draws import RESAMPLING, distinct
+from credpart._bootstrap.draws import RESAMPLING
 from credpart._bootstrap.refits import Plan, Refits, contenders, join, refit
 from credpart._bootstrap.replicates import Replicates
 from credpart._checks import check_choice, check_integer, check_weights
@@ -23,6 +23,7 @@ from credpart._progress import Progress, silent
 from credpart._random import RandomState, seed_sequence
 from credpart.errors import DegeneracyWarning, InputError
 from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.distinct import distinct
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits, Status
 from credpart.mixture.screening import check_total

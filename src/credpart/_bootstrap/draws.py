@@ -11,17 +11,10 @@ import numpy as np
 from numpy.random import Generator
 
 from credpart._arrays import Array
-from credpart._columns import sortable
+from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.optimisation.mixtures import Samples
-
-
-class DistinctObjects(NamedTuple):
-    """Distinct objects (n, d), in lexicographic order, with their total weights (n,)."""
-
-    X: Array
-    weights: Array
 
 
 class Draws(NamedTuple):
@@ -35,20 +28,6 @@ class Draws(NamedTuple):
         if self.X.ndim == 2:
             return Samples(family.features(self.X), self.weights)
         return Samples(np.array([family.features(sample) for sample in self.X]), self.weights)
-
-
-def distinct(X: Array, weights: Array) -> DistinctObjects:
-    """Gather equal rows, and leave out those without weight.
-
-    So the draws depend neither on the order of the rows, nor on whether repetition is given by
-    rows or by weights.
-    """
-    present = weights > 0.0
-    kept = X[present]
-    _, first, back = np.unique(sortable(kept), axis=0, return_index=True, return_inverse=True)
-    totals = np.zeros(len(first))
-    np.add.at(totals, back.ravel(), weights[present])
-    return DistinctObjects(kept[first], totals)
 
 
 def nonparametric(objects: DistinctObjects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array, IntArray
-from credpart._bootstrap.draws import RESAMPLING, DistinctObjects, Draws
+from credpart._bootstrap.draws import RESAMPLING, Draws
 from credpart._bootstrap.replicates import FamilyReplicates, Replicates
 from credpart._threads import one_blas_thread
 from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation import Limits, Mixtures, Problem, Samples, Status

@@ -16,6 +16,7 @@ from credpart._random import RandomState, random_generator, seed_sequence
 from credpart._threads import one_blas_thread
 from credpart.errors import ConvergenceWarning, DataError, DegeneracyWarning, DegenerateMixtureError
 from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.distinct import average, gathered
 from credpart.mixture.families.base import Components, Family, Parameters
 from credpart.mixture.models import Model, read, structure_code, taking_part
 from credpart.mixture.notebook import fit_html
@@ -339,6 +340,9 @@ def fit_one(
         raise DataError(Name("model"), refused, remedy)
     screening.warn()
     rule = REGULARIZATIONS[regularization]
+    weights = data.weights
+    data, place = gathered(data)
+    resp = None if resp is None else average(resp, weights, place)
     with one_blas_thread():
         if resp is None:
             sets = model_sets(taking_part(chosen), data, chosen)

@@ -13,6 +13,7 @@ from credpart._progress import Progress, silent
 from credpart._random import RandomState
 from credpart.errors import DataError, DegenerateMixtureError
 from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.distinct import gathered
 from credpart.mixture.fit import N_STARTS, MixtureFit, SearchOptions, as_fit
 from credpart.mixture.models import Model, read, taking_part
 from credpart.mixture.notebook import selection_html
@@ -182,6 +183,7 @@ def select(
             "Leave columns out, or try more constrained models."
         )
     screening.warn()
+    data, _ = gathered(data)
 
     # Models that link the chosen ones by nesting are fitted too, so that no nested one is better.
     carried = {model for _, model in cells}
