@@ -18,6 +18,7 @@ from credpart.errors import InputError, InputTypeError
 
 LARGEST = 1e150  # squares of larger values overflow
 SMALLEST = 1e-150  # squares of smaller differences underflow
+LARGEST_TOTAL = 1e15  # of weights: floats count no further without gaps
 SPARSE = {"nnz": ".toarray()", "sparse": ".sparse.to_dense()"}  # what only sparse data have
 
 
@@ -129,6 +130,15 @@ def check_weights(name: str, value: ArrayLike | None, n: int) -> Array:
         zeros = Message("zeros only")
         got = in_row(f"{float(weights[bad[0]])}", bad[0]) if len(bad) else zeros
         raise InputError(name, "be finite, non-negative and not all 0", got)
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if total > LARGEST_TOTAL:
+        raise InputError(
+            name,
+            f"sum to at most {LARGEST_TOTAL:g}",
+            Message(f"a sum of {total:g}"),
+            "A weight says how often an object was seen: divide the weights by a constant.",
+        )
     return weights
 
 

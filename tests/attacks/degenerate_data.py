@@ -78,7 +78,7 @@ def tiny(rng):
 
 def as_many_clusters_as_objects(rng):
     X = ordinary(rng, n=int(rng.integers(3, 10)))
-    return Sample(X, len(X) - int(rng.integers(-1, 4)))
+    return Sample(X, max(1, len(X) - int(rng.integers(-1, 4))))
 
 
 def more_columns_than_rows(rng):

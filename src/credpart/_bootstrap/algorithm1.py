@@ -18,7 +18,8 @@ from credpart._bootstrap.draws import RESAMPLING
 from credpart._bootstrap.refits import Plan, Refits, contenders, join, refit
 from credpart._bootstrap.replicates import Replicates
 from credpart._checks import check_choice, check_integer, check_weights
-from credpart._messages import Name
+from credpart._memory import free_memory
+from credpart._messages import Message, Name
 from credpart._progress import Progress, silent
 from credpart._random import RandomState, seed_sequence
 from credpart.errors import DegeneracyWarning, InputError
@@ -169,9 +170,27 @@ def _refit_chunks(
     """Refit replicates under all models, by chunks."""
     n = RESAMPLING[plan.resampling].n_rows(plan.objects)
     size = chunk_size(n, plan.fits[0].n_clusters * len(plan.fits))
+    _check_memory(plan, n, min(size, len(seeds)))
     chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     return parallel(delayed(refit)(plan, chunk) for chunk in chunks)
+
+
+def _check_memory(plan: Plan, n: int, size: int) -> None:
+    """Refuse samples of new objects that do not fit in memory, as those of huge weights."""
+    free, (known, d) = free_memory(), plan.objects.X.shape
+    needed = 8.0 * size * n * (2 * d + d * (d + 1) // 2)  # objects and, about, their features
+    if n > known and free is not None and needed > free:
+        raise InputError(
+            "resampling",
+            "draw samples that fit in memory",
+            Message(
+                f"{plan.resampling!r} with {n:.3g} objects in each of {size} samples, "
+                f"{needed / 1e9:.3g} GB where {free / 1e9:.3g} GB are free"
+            ),
+            "Resample by weights ('nonparametric' or 'bayesian'), or divide the weights of the "
+            "objects by a constant.",
+        )
 
 
 def _warn_user(replicates: Replicates, *, is_asked: bool) -> None:

@@ -18,6 +18,7 @@ from credpart.errors import ConvergenceWarning, DataError, DegeneracyWarning, De
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import average, gathered
 from credpart.mixture.families.base import Components, Family, Parameters
+from credpart.mixture.families.standardisation import middle
 from credpart.mixture.models import Model, read, structure_code, taking_part
 from credpart.mixture.notebook import fit_html
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits, Status
@@ -66,6 +67,7 @@ class SearchOptions(NamedTuple):
         is_unit_free = all(model.is_unit_free for model in models.values())
         starts = UNIT_FREE if is_unit_free else WITH_UNITS
         X = as_numbers(data.table)
+        X = X - middle(X)  # exact: sums over data far from the origin would lose digits
         return starting_partitions(X, data.weights, numbers, self.n_starts, self.seed, starts)
 
     @classmethod

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart.mixture.families.base import ABSENT, Parameters, linear_forms
 from credpart.mixture.families.latent_class import PSEUDO, LatentClass, LatentClassParams
-from credpart.mixture.families.standardisation import ScaleFamily
+from credpart.mixture.families.standardisation import ScaleFamily, middle
 
 
 class MixedParams(NamedTuple):
@@ -63,7 +63,7 @@ class Mixed(ScaleFamily[MixedParams]):
         counts = np.asarray(levels)
         numeric, categorical = np.flatnonzero(counts == 0), np.flatnonzero(counts > 0)
         numbers = X[:, numeric]
-        center = np.nanmedian(numbers, axis=0)
+        center = middle(numbers)
         scale = np.nanstd(numbers - center, axis=0)
         classes = LatentClass.of(X[:, categorical], counts[categorical].tolist(), weights, pseudo)
         scale = np.where(scale > 0.0, scale, 1.0)

@@ -51,8 +51,7 @@ class Standardisation:
     @classmethod
     def of(cls, X: Array, structures: Sequence[str]) -> Self:
         """The standardisation of these data, with all that estimates of the structures need."""
-        # The median keeps a far outlier from drowning the sums of squares of the other rows.
-        center = np.median(X, axis=0)
+        center = middle(X)
         scale = (X - center).std(axis=0)
         scale = np.where(scale > 0.0, scale, 1.0)
         low, high = np.percentile((X - center) / scale, [25, 75], axis=0)
@@ -91,6 +90,15 @@ class Standardisation:
         constant = (locations * linear).sum(axis=-1, keepdims=True)
         forms = P[..., i, j] * self.multiplicity
         return np.concatenate([constant, -2.0 * linear, forms], axis=-1)
+
+
+def middle(X: Array) -> Array:
+    """A value of each column that halves it: the lower median; missing cells are left aside.
+
+    A far outlier does not move it.  As it is one of the data, differences to it are exact, and
+    data far from the origin are centred without loss.
+    """
+    return np.asarray(np.nanquantile(X, 0.5, axis=0, method="lower"))
 
 
 def pairs_of(d: int, is_diagonal: bool) -> tuple[IntArray, IntArray]:
