@@ -36,9 +36,10 @@ class Components(NamedTuple):
 class MixtureFamily(ABC, Generic[P]):
     """A family of component distributions, which `fit_mixture` and all that follows can fit.
 
-    Write a subclass and give it, or an instance, as ``model``.  Its constructor takes the data
-    (n, d), which are numbers, and may refuse them.  Parameters are a NamedTuple of arrays
-    (b, k, ...), of which the first is ``proportions`` (b, k).  Three methods are required:
+    Write a subclass and give it, or an instance, as ``model``.  Its constructor takes the distinct
+    objects (n, d), which are numbers, and may refuse them; how often each was seen is in the
+    weights of the statistics.  Parameters are a NamedTuple of arrays (b, k, ...), of which the
+    first is ``proportions`` (b, k).  Three methods are required:
 
     - ``log_joint(features, params)``: ``log pi_k + log p_k(x_i)``, shape (b, k, n).
     - ``m_step(statistics, structure, previous)``: the parameters that maximise the expected
