@@ -14,7 +14,7 @@ from credpart._bootstrap.draws import RESAMPLING, Draws
 from credpart._bootstrap.refits import Plan, contenders, refit
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
-from credpart.errors import DegeneracyWarning
+from credpart.errors import DegeneracyWarning, InputError
 from credpart.mixture.distinct import distinct
 from credpart.mixture.optimisation.convergence import Limits, Status
 
@@ -396,6 +396,16 @@ def test_relabelling_the_clusters_changes_no_pairwise_interval():
     )
     np.testing.assert_allclose(one.lower, two.lower, atol=1e-6)
     np.testing.assert_allclose(one.upper, two.upper, atol=1e-6)
+
+
+def test_samples_that_do_not_fit_in_memory_are_refused(monkeypatch):
+    weights = np.full(60, 1e4)
+    fit = fit_mixture(SMALL, 3, "EII", sample_weight=weights)
+    monkeypatch.setattr(algorithm1, "free_memory", lambda: 1e8)
+    message = "`resampling` must draw samples that fit in memory, got 'parametric' with 6e.05 obj"
+    with pytest.raises(InputError, match=message):
+        bootstrap(SMALL, fit, 20, resampling="parametric", sample_weight=weights)
+    assert len(bootstrap(SMALL, fit, 2, sample_weight=weights, random_state=0)) == 2
 
 
 def test_the_arrays_are_read_only():

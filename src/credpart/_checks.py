@@ -126,12 +126,12 @@ def check_weights(name: str, value: ArrayLike | None, n: int) -> Array:
     if weights.shape != (n,):
         raise InputError(name, f"have shape ({n},)", weights.shape)
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
-    if len(bad) or weights.sum() == 0.0:
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if len(bad) or total == 0.0:
         zeros = Message("zeros only")
         got = in_row(f"{float(weights[bad[0]])}", bad[0]) if len(bad) else zeros
         raise InputError(name, "be finite, non-negative and not all 0", got)
-    with np.errstate(over="ignore"):
-        total = weights.sum()
     if total > LARGEST_TOTAL:
         raise InputError(
             name,
