@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
-from tests.attacks import any_intervals, combinations, degenerate_data, representations, weights
-
-EXACT = [name for name in representations.FORMS if name != "columns x 1e6 and 1e-6"]
+from tests.attacks import (
+    any_intervals,
+    combinations,
+    degenerate_data,
+    representations,
+    units,
+    weights,
+)
 
 
 @pytest.mark.parametrize("seed", [3])
@@ -28,7 +33,7 @@ def test_weights_do_what_repeated_rows_do(seed):
     assert outcome.intervals == 0.0
 
 
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", representations.FORMS)
 @pytest.mark.parametrize("seed", [5])
 def test_the_form_of_the_data_changes_no_mass(name, seed):
     assert np.max(representations.attempt(seed, name)) < 1e-8
@@ -37,3 +42,10 @@ def test_the_form_of_the_data_changes_no_mass(name, seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_irqp_minimises_for_any_intervals(seed):
     assert any_intervals.attempt(seed) == ""
+
+
+@pytest.mark.parametrize("model", units.EQUIVARIANT)
+def test_units_of_columns_change_no_fit(model):
+    # 18 and 24 ended at other maxima, under VVV and EEI, when starts depended on units
+    outcomes = [units.attempt(seed, model) for seed in (18, 24)]
+    assert [outcome.kind for outcome in outcomes] == ["same", "same"], outcomes
