@@ -40,6 +40,7 @@ SAMPLED = 1000  # objects of a sample
 SAMPLED_FOR_EACH = 4  # objects of a sample for each landmark, at least
 FEWEST = 20  # objects of each cluster in a sample, if it has as many
 PER_PAIR, PER_CLUSTER = 3, 15  # landmarks for each single and pair of clusters; for each cluster
+EACH_FOR = 10  # objects that a landmark must stand for, on average, to be worth its error
 COLUMNS = 256  # objects of the sample whose intervals describe an object to k-means
 
 
@@ -74,8 +75,9 @@ def pairs_of(option: str | int, n: int, n_clusters: int) -> ComparedPairs:
         return ALL
     if isinstance(option, str):
         c = n_clusters
-        n_landmarks = min(PER_PAIR * c * (c + 1) // 2, PER_CLUSTER * c)
-        n_sampled = n if n <= MOST_COMPARED else max(SAMPLED, SAMPLED_FOR_EACH * n_landmarks)
+        number = min(PER_PAIR * c * (c + 1) // 2, PER_CLUSTER * c)
+        n_landmarks = number if number * EACH_FOR < n else n
+        n_sampled = n if n <= MOST_COMPARED else max(SAMPLED, SAMPLED_FOR_EACH * number)
     else:
         n_landmarks, n_sampled = option, max(SAMPLED, SAMPLED_FOR_EACH * option)
     return ComparedPairs(
@@ -136,10 +138,10 @@ class Landmarks:
     --------
     >>> from credpart import CalibratedClustering
     >>> from credpart.datasets import make_mixture1
-    >>> X = make_mixture1(100, random_state=0).X
+    >>> X = make_mixture1(200, random_state=0).X
     >>> model = CalibratedClustering(3, model="EII", n_replicates=40, random_state=0).fit(X)
     >>> model.result_.landmarks
-    Landmarks(18 for 100 objects, level=0.9, n_replicates=40)
+    Landmarks(18 for 200 objects, level=0.9, n_replicates=40)
     >>> model.result_.landmarks.masses(model.replicates_.posteriors(X[:2])).shape
     (2, 6)
     """
