@@ -24,7 +24,7 @@ from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation.convergence import Limits
 from credpart.mixture.search.selection import AUTO, Selection
-from credpart.pairs import ComparedPairs, check_pairs, pairs_of
+from credpart.pairs import ComparedPairs, check_pair_option, pairs_of
 
 
 def chosen_once(selection: Selection) -> tuple[MixtureFit, ...]:
@@ -128,7 +128,7 @@ class CalibrationOptions:
             focal_sets=_check_kind(focal_sets, numbers),
             level=check_fraction("level", level),
             method=check_choice("method", method, METHODS),
-            pairs=check_pairs(pairs),
+            pairs=check_pair_option(pairs),
             n_replicates=check_integer("n_replicates", n_replicates, at_least=1),
             tol=check_positive("tol", tol),
             max_iter=check_integer("max_iter", max_iter, at_least=1),

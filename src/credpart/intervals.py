@@ -9,9 +9,9 @@ B replicates, n objects, c clusters.  The n x n x B values never stand in memory
 are made and reduced tile by tile.  The size of a tile depends on the problem alone and every
 value is a sum in the order of k, so the result does not depend on the number of jobs.
 
-P_ij is computed in single precision: to 2e-7, a thousandth of what another seed of the bootstrap
-changes, it is the same, and both the products and the selection of order statistics take half
-the time of double precision.
+P_ij is computed in single precision.  This moves it by 2e-7 at most, far less than another seed
+of the bootstrap does; the products take half the time of double precision, and the selection of
+order statistics two thirds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -54,7 +54,7 @@ class ComparedPairs(NamedTuple):
 ALL = ComparedPairs(None, None)
 
 
-def check_pairs(value: object) -> str | int:
+def check_pair_option(value: object) -> str | int:
     """Refuse what is neither "auto" nor "all" nor a number of landmarks."""
     if isinstance(value, str) and value in ("auto", "all"):
         return value
