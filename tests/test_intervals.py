@@ -15,6 +15,8 @@ from credpart.intervals import (
     pairwise_probabilities,
 )
 
+SINGLE = 2e-7  # what single precision may do to a probability, and so to its quantiles
+
 
 def draw(B, n, c, seed=0, concentration=0.5):
     return np.random.default_rng(seed).dirichlet(np.full(c, concentration), size=(B, n))
@@ -47,8 +49,8 @@ def test_bounds_are_the_quantiles_of_the_literal_array(B, n, c, level, seed):
     posteriors = draw(B, n, c, seed)
     intervals = pairwise_intervals(posteriors, level)
     lower, upper = literal_bounds(posteriors, posteriors, level)
-    np.testing.assert_allclose(intervals.lower, condensed(lower), rtol=0, atol=1e-14)
-    np.testing.assert_allclose(intervals.upper, condensed(upper), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(intervals.lower, condensed(lower), rtol=0, atol=SINGLE)
+    np.testing.assert_allclose(intervals.upper, condensed(upper), rtol=0, atol=SINGLE)
     assert intervals.n_objects == n
 
 
@@ -59,8 +61,8 @@ def test_bounds_with_several_tiles_a_slab(B, level, monkeypatch):
     posteriors = draw(B, 20, 3)
     intervals = pairwise_intervals(posteriors, level)
     lower, upper = literal_bounds(posteriors, posteriors, level)
-    np.testing.assert_allclose(intervals.lower, condensed(lower), rtol=0, atol=1e-14)
-    np.testing.assert_allclose(intervals.upper, condensed(upper), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(intervals.lower, condensed(lower), rtol=0, atol=SINGLE)
+    np.testing.assert_allclose(intervals.upper, condensed(upper), rtol=0, atol=SINGLE)
 
 
 def test_bounds_are_type_7_quantiles_of_r():
@@ -70,8 +72,8 @@ def test_bounds_are_type_7_quantiles_of_r():
     first = np.column_stack([values, 1.0 - np.array(values)])
     second = np.tile([1.0, 0.0], (20, 1))
     intervals = pairwise_intervals(np.stack([first, second], axis=1), 0.9)
-    np.testing.assert_allclose(intervals.lower, [0.0295], rtol=0, atol=1e-15)
-    np.testing.assert_allclose(intervals.upper, [0.9025], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(intervals.lower, [0.0295], rtol=0, atol=SINGLE)
+    np.testing.assert_allclose(intervals.upper, [0.9025], rtol=0, atol=SINGLE)
 
 
 @pytest.mark.parametrize("agreement", [0.0, 0.3, 0.97, 1.0])
@@ -129,13 +131,50 @@ def test_memory_layout_changes_no_byte():
     assert as_bytes(pairwise_intervals(posteriors.tolist())) == expected
 
 
-def test_posteriors_kept_by_object_are_not_copied_nor_changed():
-    by_object = np.ascontiguousarray(draw(60, 9, 3).transpose(1, 2, 0))
-    view = by_object.transpose(2, 0, 1)
-    before = by_object.copy()
-    assert np.shares_memory(module._by_object("posteriors", view), by_object)
-    pairwise_intervals(view)
-    assert np.array_equal(by_object, before)
+def test_posteriors_are_copied_once_in_single_precision_and_not_changed():
+    posteriors = draw(60, 9, 3)
+    before = posteriors.copy()
+    kept = module.by_object("posteriors", posteriors)
+    assert kept.dtype == np.float32
+    assert kept.flags.c_contiguous
+    np.testing.assert_allclose(kept, posteriors.transpose(1, 2, 0), rtol=1e-7)
+    pairwise_intervals(posteriors)
+    assert np.array_equal(posteriors, before)
+
+
+def separated(B, n, seed=0):
+    # Objects that are certain of one of two clusters in all replicates, up to 1e-9, and others
+    # between the second and a third.
+    rng = np.random.default_rng(seed)
+    posteriors = np.zeros((B, n, 3))
+    share = rng.random((B, n)) * np.where(np.arange(n) % 3 == 2, 1.0, 1e-9)
+    posteriors[:, np.arange(n), np.arange(n) % 3 % 2] = 1.0 - share
+    posteriors[:, :, 2] = share
+    return posteriors
+
+
+def test_pairs_that_are_certain_are_not_sorted_but_have_their_bounds(monkeypatch):
+    posteriors = separated(200, 30)
+    lower, upper = literal_bounds(posteriors, posteriors, 0.9)
+    sorted_rows, selected = [], module._selected
+
+    def counted(values, ranks):
+        sorted_rows.append(len(values))
+        return selected(values, ranks)
+
+    monkeypatch.setattr(module, "_selected", counted)
+    intervals = pairwise_intervals(posteriors, 0.9)
+    # Both bounds are within the extremes, which differ by 1e-6 at most.
+    np.testing.assert_allclose(intervals.lower, condensed(lower), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(intervals.upper, condensed(upper), rtol=0, atol=1e-6)
+    assert 0 < sum(sorted_rows) < 0.7 * len(intervals.lower)
+
+
+def test_tiny_posteriors_do_not_underflow():
+    posteriors = np.tile([1.0, 1e-200, 1e-30], (40, 5, 1))
+    with np.errstate(under="raise"):
+        intervals = pairwise_intervals(posteriors)
+    assert (intervals.lower == 1.0).all()
 
 
 def test_numbering_of_clusters_in_a_replicate_changes_no_interval():
@@ -143,9 +182,9 @@ def test_numbering_of_clusters_in_a_replicate_changes_no_interval():
     rng = np.random.default_rng(3)
     renumbered = np.stack([replicate[:, rng.permutation(4)] for replicate in posteriors])
     ours, theirs = pairwise_intervals(posteriors), pairwise_intervals(renumbered)
-    # Another order of summation over k moves the last bits only.
-    np.testing.assert_allclose(ours.lower, theirs.lower, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(ours.upper, theirs.upper, rtol=0, atol=1e-15)
+    # Another order of summation over k moves the last bits only, of single precision.
+    np.testing.assert_allclose(ours.lower, theirs.lower, rtol=0, atol=SINGLE)
+    np.testing.assert_allclose(ours.upper, theirs.upper, rtol=0, atol=SINGLE)
 
 
 def test_replicates_in_another_order_change_no_byte():
@@ -177,7 +216,7 @@ def test_rounded_posteriors_do_not_leave_the_unit_interval():
 def test_cross_bounds_are_the_quantiles_of_the_literal_array(m, n):
     new, known = draw(80, m, 3, seed=1), draw(80, n, 3, seed=2)
     bounds = cross_intervals(new, known, 0.8)
-    np.testing.assert_allclose(bounds, literal_bounds(new, known, 0.8), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(bounds, literal_bounds(new, known, 0.8), rtol=0, atol=SINGLE)
 
 
 def test_cross_bounds_of_the_same_objects_are_the_pairwise_bounds():

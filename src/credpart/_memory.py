@@ -4,7 +4,7 @@ import os
 from math import sqrt
 from pathlib import Path
 
-from credpart._messages import Message, Name
+from credpart._messages import Message, Name, Setting
 from credpart.errors import InputError
 
 PAIR_BYTES = 24  # an n x n array of these is what the stages hold at their peak
@@ -22,13 +22,18 @@ def check_pairs(n: int, n_replicates: int, n_clusters: int) -> None:
     if free is not None and needed > free:
         most = (sqrt(b**2 + 4.0 * a * free) - b) / (2.0 * a)
         rounded = float(f"{most:.2g}")
-        sample = "Fit a random sample of the rows and score the others with "
         raise InputError(
             "X",
             f"have at most about {rounded:.0f} rows for the intervals of all pairs to fit in the "
             f"{free / GIGA:.1f} GB of memory that are free",
             Message(f"{n} rows, which need {needed / GIGA:.0f} GB"),
-            Message(sample, Name("predict_masses"), "."),
+            Message(
+                "Compare each object with landmarks, ",
+                Setting("pairs", "auto"),
+                ", or fit a random sample of the rows and score the others with ",
+                Name("predict_masses"),
+                ".",
+            ),
         )
 
 

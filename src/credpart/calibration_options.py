@@ -24,6 +24,7 @@ from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation.convergence import Limits
 from credpart.mixture.search.selection import AUTO, Selection
+from credpart.pairs import ComparedPairs, check_pair_option, pairs_of
 
 
 def chosen_once(selection: Selection) -> tuple[MixtureFit, ...]:
@@ -56,6 +57,8 @@ class CalibrationOptions:
         Numbers of clusters to choose from.
     is_auto : bool
         Whether numbers that are too large for the data are left out.
+    pairs : str or int
+        "auto", "all" or a number of landmarks; `pairs_for` says what it means for n objects.
     focal_sets : str or array of shape (f, c)
         A kind of focal sets, or the sets.
     seed : int
@@ -79,6 +82,7 @@ class CalibrationOptions:
     resampling: str
     level: float
     method: str
+    pairs: str | int
     focal_sets: str | BoolArray
     omega: bool
     overlap: int
@@ -100,6 +104,7 @@ class CalibrationOptions:
         resampling: Any,
         level: Any,
         method: Any,
+        pairs: Any,
         focal_sets: Any,
         omega: Any,
         overlap: Any,
@@ -123,6 +128,7 @@ class CalibrationOptions:
             focal_sets=_check_kind(focal_sets, numbers),
             level=check_fraction("level", level),
             method=check_choice("method", method, METHODS),
+            pairs=check_pair_option(pairs),
             n_replicates=check_integer("n_replicates", n_replicates, at_least=1),
             tol=check_positive("tol", tol),
             max_iter=check_integer("max_iter", max_iter, at_least=1),
@@ -168,6 +174,10 @@ class CalibrationOptions:
             if overlap is None
             else check_integer("overlap", overlap, at_least=1),
         )
+
+    def pairs_for(self, n: int, n_clusters: int) -> ComparedPairs:
+        """Which pairs of n objects in this number of clusters are compared."""
+        return pairs_of(self.pairs, n, n_clusters)
 
     def sets_for(self, posteriors: Array, weights: Array) -> BoolArray:
         """The focal sets (f, c) for clusters with these posteriors (n, c) of weighted objects."""

@@ -54,6 +54,11 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Confidence level of the intervals, in (0, 1).
     method : {"percentile"}
         How intervals are made of replicates, as in `pairwise_intervals`.
+    pairs : {"auto", "all"} or int
+        "all" compares all pairs of objects, as in the paper.  A number is that of landmarks:
+        a sample of the objects is compared pair by pair, and each object with a few weighted
+        ones of these only, so that time and memory grow linearly with n.  "auto" is all pairs up
+        to 2000 objects and landmarks above, and compares new objects with landmarks.
     focal_sets : {"singletons", "pairs", "overlapping", "full"} or array of shape (f, c)
         Sets of clusters that may carry mass.  "overlapping" takes the pairs of clusters that are
         mutual nearest neighbours: for many clusters.
@@ -92,9 +97,11 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     replicates_ : Replicates
         The refitted mixtures.
     intervals_ : PairwiseIntervals
-        Confidence intervals on the pairwise probabilities.
+        Confidence intervals on the pairwise probabilities: of all objects, or with landmarks of
+        the sample whose rows are ``result_.sample.rows``.
     objective_ : float
-        J of Eq. (9): squared distance between the intervals and [Bel, Pl], over all pairs.
+        J of Eq. (9): squared distance between the intervals and [Bel, Pl], over all pairs.  With
+        landmarks it is an estimate, from the pairs of the sample.
     n_iter_ : int
         Iterations of EM that led to the mixture.
     timings_ : dict
@@ -129,6 +136,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         resampling: str = "nonparametric",
         level: float = 0.9,
         method: str = "percentile",
+        pairs: Any = "auto",
         focal_sets: Any = "pairs",
         omega: bool = False,
         overlap: int = 2,
@@ -148,6 +156,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.resampling = resampling
         self.level = level
         self.method = method
+        self.pairs = pairs
         self.focal_sets = focal_sets
         self.omega = omega
         self.overlap = overlap
@@ -176,7 +185,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         data, models = read(X, "model", self.model, at_least=2)
         validate_data(BaseEstimator(), X, skip_check_array=True)  # refuses names of mixed types
         options = self._options(len(models))
-        check_pairs(len(data.values), options.n_replicates, min(options.n_clusters))
+        n, c = len(data.values), min(options.n_clusters)
+        check_pairs(options.pairs_for(n, c).n_sampled or n, options.n_replicates, c)
         weights = check_weights("sample_weight", sample_weight, len(data.values))
         result = calibrate(data, weights, models, options, n_jobs=self.n_jobs, verbose=self.verbose)
         validate_data(self, X, skip_check_array=True)  # keeps the number and names of the columns
@@ -210,12 +220,12 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def intervals_(self) -> PairwiseIntervals:
-        """Confidence intervals on the pairwise probabilities."""
+        """Confidence intervals on the pairwise probabilities, of all objects or of a sample."""
         return self.result_.intervals
 
     @property
     def objective_(self) -> float:
-        """J of Eq. (9)."""
+        """J of Eq. (9), or with landmarks an estimate of it."""
         return self.result_.objective
 
     @property
@@ -234,6 +244,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def intervals(self, level: Sequence[float]) -> list[PairwiseIntervals]: ...
     def intervals(self, level: Any = None) -> Any:
         """Intervals at another level, or at several, from the same replicates.
+
+        They are those of the same objects as ``intervals_``.
 
         Examples
         --------
@@ -282,9 +294,11 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def predict_masses(self, X: Any) -> Array:
         """Masses (m, f) of new objects, each against the fitted ones.
 
-        The replicates give the intervals between new and fitted objects, and one quadratic
-        program for each object gives its masses; the fitted objects' masses stay as they are.
-        Time grows linearly with the number of new objects.
+        The replicates give the intervals between new objects and landmarks, a few weighted
+        objects that stand for the fitted ones, and one quadratic program for each object gives
+        its masses; the fitted objects' masses stay as they are.  With ``pairs="all"`` every fitted
+        object is a landmark.  Time grows linearly with the number of new objects, and the masses
+        of one do not depend on the others.
 
         Examples
         --------
@@ -337,6 +351,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             resampling=self.resampling,
             level=self.level,
             method=self.method,
+            pairs=self.pairs,
             focal_sets=self.focal_sets,
             omega=self.omega,
             overlap=self.overlap,

@@ -1,7 +1,6 @@
 """The whole pipeline, the only module that runs all stages: data in, `CalibratedResult` out."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -17,7 +16,7 @@ from credpart.mixture.distinct import distinct
 from credpart.mixture.fit import SearchOptions, fit_one
 from credpart.mixture.models import Model
 from credpart.mixture.search.selection import Selection, select
-from credpart.result import CalibratedResult, find_intervals, find_partition
+from credpart.result import CalibratedResult, find_intervals, find_partition, find_sample
 
 
 def calibrate(
@@ -50,9 +49,20 @@ def calibrate(
         seeds = SeedSequence(options.seed).spawn(options.n_replicates)
         replicates = run_bootstrap(plan, seeds, n_jobs, progress)
     with shown("intervals", verbose, timings) as progress:  # Algorithm 1, lines 4-11
-        intervals = find_intervals(replicates, data, options, n_jobs, progress)
+        sample = find_sample(posteriors, weights, options)
+        intervals = find_intervals(replicates, data, sample, options, n_jobs, progress)
     with shown("partition", verbose, timings) as progress:  # Algorithm 2
-        found = find_partition(intervals, sets, posteriors, weights, progress)
+        found = find_partition(
+            replicates,
+            WeightedTable(data, weights),
+            posteriors,
+            sample,
+            intervals,
+            sets,
+            options,
+            n_jobs,
+            progress,
+        )
     return CalibratedResult(
         data=data,
         weights=weights,
@@ -61,10 +71,10 @@ def calibrate(
         mixture=mixture,
         posteriors=posteriors,
         replicates=replicates,
+        sample=sample,
         intervals=intervals,
-        partition=replace(found.partition, index=data.index),
-        objective=found.objective,
         timings=timings,
+        **found._asdict(),
     )
 
 

@@ -5,29 +5,39 @@ Plots, reports, diagnoses and files take this value; the estimator `CalibratedCl
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 import numpy as np
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
-from credpart._arrays import Array, BoolArray, IntArray
+from credpart._arrays import Array, BoolArray, IntArray, make_read_only
 from credpart._bootstrap import Replicates
-from credpart._checks import Table
+from credpart._checks import Table, WeightedTable
 from credpart._columns import as_frame
-from credpart._irqp import IRQPResult, irqp, row_masses
+from credpart._irqp import irqp
 from credpart._irqp.starting_masses import from_posteriors
 from credpart._progress import Progress, shown
 from credpart.calibration_options import CalibrationOptions
 from credpart.errors import InputError
-from credpart.intervals import PairwiseIntervals, cross_intervals, pairwise_intervals
+from credpart.intervals import PairwiseIntervals, by_object, pairwise_intervals
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.search.selection import Selection
+from credpart.pairs import (
+    Chosen,
+    Landmarks,
+    Sample,
+    choose_landmarks,
+    estimated_objective,
+    stratified_sample,
+)
 from credpart.partition import EvidentialPartition
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NEW_VALUES = 1 << 22  # posteriors and bounds of the new objects that are worked on together
+SAMPLE_KEY = (2**32 - 1,)  # a stream of random numbers that is not a replicate's
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -50,12 +60,17 @@ class CalibratedResult:
         Posterior probabilities of the mixture on its own data.
     replicates : Replicates
         The refitted mixtures.
+    sample : Sample
+        The objects that were all compared with each other, and their weights: all objects, or a
+        sample that stands for them.
     intervals : PairwiseIntervals
-        Confidence intervals on the pairwise probabilities.
+        Confidence intervals on the pairwise probabilities of the sample.
     partition : EvidentialPartition
-        The mass functions.
+        The mass functions of all objects.
     objective : float
-        J of Eq. (9).
+        J of Eq. (9) over all pairs; if there is a sample, an estimate from its pairs.
+    landmarks : Landmarks or None
+        The objects that new ones are compared with; None is all fitted objects.
     timings : mapping
         Seconds of each stage: select, bootstrap, intervals, partition.
 
@@ -78,14 +93,15 @@ class CalibratedResult:
     mixture: MixtureFit
     posteriors: Array
     replicates: Replicates
+    sample: Sample
     intervals: PairwiseIntervals
     partition: EvidentialPartition
     objective: float
+    landmarks: Landmarks | None
     timings: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        for array in (self.data.values, self.weights, self.posteriors):
-            array.flags.writeable = False
+        make_read_only(self.data.values, self.weights, self.posteriors, *self.sample)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By the constructor: a copied or unpickled result has read-only arrays too.
@@ -107,6 +123,23 @@ class CalibratedResult:
     def labels(self) -> IntArray:
         """Cluster of maximum plausibility of each object, from 0."""
         return self.partition.labels
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether `intervals` are those of a sample, and J is estimated from it."""
+        return len(self.sample.rows) < self.n_objects
+
+    @property
+    def compared(self) -> EvidentialPartition:
+        """The masses of the objects whose pairs `intervals` holds, in the same order."""
+        if not self.is_sampled:
+            return self.partition
+        rows, index = self.sample.rows, self.partition.index
+        return replace(
+            self.partition,
+            masses=self.partition.masses[rows],
+            index=None if index is None else index[rows],
+        )
 
     @property
     def column_names(self) -> list[str]:
@@ -157,9 +190,10 @@ class CalibratedResult:
     def intervals_at(
         self, level: float | Sequence[float], *, n_jobs: int | None = None, verbose: int = 0
     ) -> PairwiseIntervals | list[PairwiseIntervals]:
-        """Intervals at another level, or at several, from the same replicates."""
+        """Intervals of the sample at another level, or at several, from the same replicates."""
         with shown("intervals", verbose) as progress:
-            posteriors = self.replicates.posteriors_of(self.data.values, n_jobs=n_jobs)
+            values = self.data.values[self.sample.rows]
+            posteriors = self.replicates.posteriors_of(values, n_jobs=n_jobs)
             return pairwise_intervals(
                 posteriors, level, method=self.options.method, n_jobs=n_jobs, progress=progress
             )
@@ -187,16 +221,23 @@ class CalibratedResult:
         )
         sets, timings = options.sets_for(self.posteriors, self.weights), dict(self.timings)
         with shown("intervals", verbose, timings) as progress:
-            intervals = find_intervals(self.replicates, self.data, options, n_jobs, progress)
+            intervals = find_intervals(
+                self.replicates, self.data, self.sample, options, n_jobs, progress
+            )
         with shown("partition", verbose, timings) as progress:
-            found = find_partition(intervals, sets, self.posteriors, self.weights, progress)
+            found = find_partition(
+                self.replicates,
+                WeightedTable(self.data, self.weights),
+                self.posteriors,
+                self.sample,
+                intervals,
+                sets,
+                options,
+                n_jobs,
+                progress,
+            )
         return replace(
-            self,
-            options=options,
-            intervals=intervals,
-            partition=replace(found.partition, index=self.data.index),
-            objective=found.objective,
-            timings=timings,
+            self, options=options, intervals=intervals, timings=timings, **found._asdict()
         )
 
     def predict_masses(self, X: Any, *, n_jobs: int | None = None, verbose: int = 0) -> Array:
@@ -206,51 +247,134 @@ class CalibratedResult:
 
     def masses_of(self, values: Array, *, n_jobs: int | None = None, verbose: int = 0) -> Array:
         """`predict_masses` of checked values (m, d), in which categories are codes."""
-        B, (n, f) = len(self.replicates), self.partition.masses.shape
-        size = max(1, NEW_VALUES // (B * self.partition.n_clusters + 2 * n))
-        known = self.replicates.posteriors_of(self.data.values, n_jobs=n_jobs)
-        masses = np.empty((len(values), f))
+        known = self.landmarks
+        if known is None:
+            places = np.flatnonzero(self.weights > 0.0)
+            every = Chosen(places, self.weights[places])
+            known = as_landmarks(
+                every, self.replicates, self.data.values, self.partition, self.options, n_jobs
+            )
         with shown("predict", verbose) as progress:
-            for first in range(0, len(values), size):
-                rows = slice(first, first + size)
-                new = self.replicates.posteriors_of(values[rows], n_jobs=n_jobs)
-                bounds = cross_intervals(
-                    new, known, self.intervals.level, method=self.options.method, n_jobs=n_jobs
-                )
-                masses[rows] = row_masses(self.partition, *bounds, sample_weight=self.weights)
-                if progress is not None:
-                    progress("predict", min(1.0, rows.stop / len(values)))
-        return masses
+            return masses_from(known, self.replicates, values, n_jobs, progress)
 
 
 def _one_or_all(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else list(values)
 
 
+def find_sample(posteriors: Array, weights: Array, options: CalibrationOptions) -> Sample:
+    """The objects that are all compared with each other; each cluster has its share."""
+    n, c = posteriors.shape
+    size = options.pairs_for(n, c).n_sampled
+    rng = np.random.default_rng(SeedSequence(options.seed, spawn_key=SAMPLE_KEY))
+    return stratified_sample(posteriors.argmax(axis=1), weights, size, rng)
+
+
 def find_intervals(
     replicates: Replicates,
     data: Table,
+    sample: Sample,
     options: CalibrationOptions,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> PairwiseIntervals:
-    """Algorithm 1, lines 4-11."""
-    posteriors = replicates.posteriors_of(data.values, n_jobs=n_jobs)
+    """Algorithm 1, lines 4-11, for the pairs of a sample, which may be all objects."""
+    posteriors = replicates.posteriors_of(data.values[sample.rows], n_jobs=n_jobs)
     return pairwise_intervals(
         posteriors, options.level, method=options.method, n_jobs=n_jobs, progress=progress
     )
 
 
+class Found(NamedTuple):
+    """The last stage of a result; see `CalibratedResult`."""
+
+    partition: EvidentialPartition
+    objective: float
+    landmarks: Landmarks | None
+
+
 def find_partition(
+    replicates: Replicates,
+    data: WeightedTable,
+    posteriors: Array,
+    sample: Sample,
     intervals: PairwiseIntervals,
     sets: BoolArray,
-    posteriors: Array,
-    weights: Array,
+    options: CalibrationOptions,
+    n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> IRQPResult:
-    """Algorithm 2, from the posteriors: so cluster k is component k of the mixture."""
-    start = from_posteriors(posteriors, sets)
-    return irqp(intervals, sets, sample_weight=weights, start=start, progress=progress)
+) -> Found:
+    """Algorithm 2 for a sample, which may be all objects; landmarks give others their masses.
+
+    It starts from the posteriors: so cluster k is component k of the mixture.
+    """
+    rows, values = sample.rows, data.table.values
+    n, c = posteriors.shape
+    is_sampled = len(rows) < n
+    found = irqp(
+        intervals,
+        sets,
+        sample_weight=sample.weights,
+        start=from_posteriors(posteriors[rows], sets),
+        progress=None if progress is None else _scaled(progress, 0.0, 0.5 if is_sampled else 1.0),
+    )
+    number, landmarks = options.pairs_for(n, c).n_landmarks, None
+    if is_sampled or number is not None:
+        chosen = choose_landmarks(intervals, sample.weights, number, options.seed)
+        landmarks = as_landmarks(chosen, replicates, values[rows], found.partition, options, n_jobs)
+    if not is_sampled or landmarks is None:
+        return Found(replace(found.partition, index=data.table.index), found.objective, landmarks)
+    rest = None if progress is None else _scaled(progress, 0.5, 1.0)
+    masses = masses_from(landmarks, replicates, values, n_jobs, rest)
+    partition = EvidentialPartition(masses, sets, index=data.table.index)
+    compared = EvidentialPartition(masses[rows], sets)
+    objective = estimated_objective(intervals, compared, sample, data.weights)
+    return Found(partition, objective, landmarks)
+
+
+def as_landmarks(
+    chosen: Chosen,
+    replicates: Replicates,
+    values: Array,
+    partition: EvidentialPartition,
+    options: CalibrationOptions,
+    n_jobs: int | None = None,
+) -> Landmarks:
+    """Some of the objects with these values and masses as landmarks."""
+    posteriors = replicates.posteriors_of(values[chosen.places], n_jobs=n_jobs)
+    masses = partition.masses[chosen.places]
+    return Landmarks(
+        EvidentialPartition(masses, partition.focal_sets),
+        chosen.weights,
+        by_object("posteriors", posteriors),
+        options.level,
+        options.method,
+    )
+
+
+def masses_from(
+    landmarks: Landmarks,
+    replicates: Replicates,
+    values: Array,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Array:
+    """Masses (m, f) of objects with checked values (m, d), block by block."""
+    n_known, c, B = landmarks.posteriors.shape
+    size = max(1, NEW_VALUES // (B * c + 2 * n_known))
+    masses = np.empty((len(values), len(landmarks.partition.focal_sets)))
+    for first in range(0, len(values), size):
+        rows = slice(first, first + size)
+        new = replicates.posteriors_of(values[rows], n_jobs=n_jobs)
+        masses[rows] = landmarks.masses(new, n_jobs=n_jobs)
+        if progress is not None:
+            progress("predict", min(1.0, rows.stop / len(values)))
+    return masses
+
+
+def _scaled(progress: Progress, start: float, stop: float) -> Progress:
+    """The progress of a part of the stage "partition"."""
+    return lambda stage, share: progress("partition", start + (stop - start) * share)
 
 
 class Fitted(Protocol):

@@ -31,6 +31,7 @@ from credpart.mixture.fit import MixtureFit
 from credpart.mixture.models import FAMILIES
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.search.selection import Selection
+from credpart.pairs import Landmarks, Sample
 from credpart.partition import EvidentialPartition
 from credpart.partition.npz import (
     UNREADABLE,
@@ -42,7 +43,7 @@ from credpart.partition.npz import (
 )
 from credpart.result import CalibratedResult
 
-LAYOUT = "credpart.CalibratedClustering.3"
+LAYOUT = "credpart.CalibratedClustering.4"
 
 Family = type[MixtureFamily[Any]]  # whatever its parameters are
 
@@ -54,9 +55,11 @@ VALUES: Mapping[str, type] = {
         Columns,
         EvidentialPartition,
         FamilyReplicates,
+        Landmarks,
         MixtureFit,
         PairwiseIntervals,
         Replicates,
+        Sample,
         Selection,
         Standardisation,
         Status,

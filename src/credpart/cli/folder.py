@@ -78,6 +78,7 @@ def describe(request: Request, outcome: Outcome) -> Summary:
         "level": options.level,
         "replicates": result.replicates.counts(),
         "replicate_models": result.replicates.chosen(),
+        "n_compared": len(result.sample.rows),
         "objective": result.objective,
         "shares": shares(partition)._asdict(),
         "sets": {name: count for name, count in partition.counts().items() if count},
@@ -102,9 +103,9 @@ def write_masses(path: Path, request: Request, outcome: Outcome, summary: Summar
 
 
 def write_intervals(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
-    """The bounds of all pairs of fitted objects."""
-    intervals = outcome.result.intervals
-    arrays = {"lower": intervals.lower, "upper": intervals.upper}
+    """The bounds of all pairs of the objects that were compared, and their rows in the fit."""
+    intervals, rows = outcome.result.intervals, outcome.result.sample.rows
+    arrays = {"lower": intervals.lower, "upper": intervals.upper, "rows": rows}
     np.savez_compressed(path, allow_pickle=False, **arrays, level=np.array(intervals.level))
 
 

@@ -128,6 +128,15 @@ Level = Annotated[
         parser=number, metavar="P", help="Confidence level of the intervals", rich_help_panel=MODEL
     ),
 ]
+Pairs = Annotated[
+    Any,
+    typer.Option(
+        parser=number,
+        metavar="L",
+        help="Number of landmarks, or all, or auto: all pairs up to 2000 objects",
+        rich_help_panel=MODEL,
+    ),
+]
 FocalSets = Annotated[
     str,
     typer.Option(

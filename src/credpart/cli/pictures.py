@@ -20,7 +20,7 @@ KINDS: Mapping[str, Callable[[Stored, Any], Any]] = {  # (result and notes, feat
     ),
     "memberships": lambda s, features: plot.memberships(s.result.partition),
     "selection": lambda s, features: plot.selection(s.result.selection),
-    "approximation": lambda s, features: plot.approximation(s.result.partition, s.result.intervals),
+    "approximation": lambda s, features: plot.approximation(s.result.compared, s.result.intervals),
     "classification": lambda s, features: plot.classification(
         s.result.mixture, s.X, features=features, classes=s.classes
     ),

@@ -21,6 +21,7 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "n_replicates": "--replicates",
     "resampling": "--resampling",
     "level": "--level",
+    "pairs": "--pairs",
     "focal_sets": "--focal-sets",
     "kind": "--focal-sets",  # as the function `focal_sets` calls it
     "omega": "--omega",

@@ -170,12 +170,18 @@ def summarise(result: CalibratedResult) -> str:
         [
             f"{partition.n_objects} objects, {partition.n_clusters} clusters: "
             f"model {result.mixture.model}, {100.0 * result.intervals.level:g} % intervals "
-            f"from {len(result.replicates)} replicates",
+            f"from {len(result.replicates)} replicates{_compared(result)}",
             lines["certain"],
             lines["ambiguous"],
             f"{found.grade.upper()}. {found.verdict}",
         ]
     )
+
+
+def _compared(result: CalibratedResult) -> str:
+    if not result.is_sampled or result.landmarks is None:
+        return ""
+    return f", {len(result.landmarks.weights)} landmarks"
 
 
 def summary_html(result: CalibratedResult) -> str:
@@ -200,7 +206,7 @@ def gather_evidence(result: CalibratedResult) -> Evidence:
         sizes=weights @ posteriors,
         normality=normality,
         rmse=result.rmse,
-        covered=_covered(partition, result.intervals),
+        covered=_covered(result.compared, result.intervals),
     )
 
 

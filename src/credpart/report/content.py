@@ -172,13 +172,14 @@ class Quality(NamedTuple):
     plausibility: list[Shade]
     rmse: float
     n_pairs: int
+    n_compared: int  # objects whose pairs have intervals: all, or a sample
     n_objects: int  # whose pairs are drawn
     length: float  # of the intervals, on average
 
 
 def quality(result: CalibratedResult) -> Quality:
     """Compare all pairs of the objects, or of a sample of them if there are many."""
-    intervals, partition = result.intervals, result.partition
+    intervals, partition = result.intervals, result.compared
     n = partition.n_objects
     rows = np.linspace(0, n - 1, min(n, MOST_PAIRED)).round().astype(np.intp)
     i, j = (rows[side] for side in np.triu_indices(len(rows), 1))
@@ -190,7 +191,8 @@ def quality(result: CalibratedResult) -> Quality:
         density_shades(lower, belief),
         density_shades(upper, plausibility),
         rmse=result.rmse,
-        n_pairs=n * (n - 1) // 2,
+        n_pairs=result.n_objects * (result.n_objects - 1) // 2,
+        n_compared=n,
         n_objects=len(rows),
         length=float((upper - lower).mean()) if len(place) else 0.0,
     )
