@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from credpart._arrays import Array, BoolArray
+from credpart._bootstrap.algorithm1 import REFITS
 from credpart._bootstrap.draws import RESAMPLING
 from credpart._checks import (
     check_choice,
@@ -77,6 +78,7 @@ class CalibrationOptions:
     selection: str
     n_replicates: int
     resampling: str
+    refit: str
     level: float
     method: str
     focal_sets: str | BoolArray
@@ -98,6 +100,7 @@ class CalibrationOptions:
         selection: Any,
         n_replicates: Any,
         resampling: Any,
+        refit: Any,
         level: Any,
         method: Any,
         focal_sets: Any,
@@ -117,6 +120,7 @@ class CalibrationOptions:
             criterion=check_choice("criterion", criterion, CRITERIA),
             selection=check_choice("selection", selection, SELECTIONS),
             resampling=check_choice("resampling", resampling, RESAMPLING),
+            refit=check_choice("refit", refit, REFITS),
             regularization=check_choice("regularization", regularization, REGULARIZATIONS),
             overlap=check_integer("overlap", overlap, at_least=1),
             omega=_check_omega(omega),

@@ -50,6 +50,9 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Number of bootstrap samples, B.
     resampling : {"nonparametric", "bayesian", "parametric"}
         Draws with replacement, Dirichlet weights, or new samples from the fit.
+    refit : {"auto", "full", "linear"}
+        Whether replicates are refitted by EM.  "auto" takes linear ones, which need one pass over
+        the objects, from 10 000 distinct objects on if true refits confirm them, as in `bootstrap`.
     level : float
         Confidence level of the intervals, in (0, 1).
     method : {"percentile"}
@@ -127,6 +130,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         selection: str = "each",
         n_replicates: int = 1000,
         resampling: str = "nonparametric",
+        refit: str = "auto",
         level: float = 0.9,
         method: str = "percentile",
         focal_sets: Any = "pairs",
@@ -146,6 +150,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.selection = selection
         self.n_replicates = n_replicates
         self.resampling = resampling
+        self.refit = refit
         self.level = level
         self.method = method
         self.focal_sets = focal_sets
@@ -335,6 +340,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             selection=self.selection,
             n_replicates=self.n_replicates,
             resampling=self.resampling,
+            refit=self.refit,
             level=self.level,
             method=self.method,
             focal_sets=self.focal_sets,

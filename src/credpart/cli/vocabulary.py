@@ -20,6 +20,7 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "selection": "--selection",
     "n_replicates": "--replicates",
     "resampling": "--resampling",
+    "refit": "--refit",
     "level": "--level",
     "focal_sets": "--focal-sets",
     "kind": "--focal-sets",  # as the function `focal_sets` calls it
