@@ -340,7 +340,7 @@ def test_models_without_a_real_chance_are_left_out():
 
 
 def test_models_are_chosen_as_often_as_by_refits():
-    # AIC hesitates between a model and a larger one: a fifth of the replicates or so take the latter.
+    # AIC hesitates between a model and a larger one.
     sample = make_mixture2(4000, random_state=3)
     names = ("EEE", "VVV")
     fits = [fit_mixture(sample.X, 3, name, start=sample.y, tol=1e-11) for name in names]

@@ -257,7 +257,7 @@ DOUBTS = (
     Doubt(
         "error",
         lambda value: not value <= LARGEST_ERROR,
-        "linear replicates are off by {:.2g} of the spread of true refits",
+        f"more than {LARGEST_ERROR:g} is too much",
     ),
     Doubt(
         "disagreement",
