@@ -91,8 +91,6 @@ def test_the_best_model_is_that_of_a_search_of_all_objects(monkeypatch):
     for (c, name), why in part.missing.items():
         assert whole.best.bic - whole.table.loc[c, name] > 100.0
         assert why.startswith("it was not fitted to all objects: by")
-    for cell, fit in part.fits.items():
-        assert fit.loglik <= whole.fits[cell].loglik + 1e-3
 
 
 @pytest.mark.usefixtures("large")
