@@ -98,7 +98,8 @@ def ambiguous_objects(X: Array, posteriors: Array, weights: Array, rng: Generato
         chance = weights * own * (1.0 - own)
         present = np.flatnonzero(chance > 0.0)
         if len(present):
-            keys = rng.standard_exponential(len(present)) / chance[present]
+            # in logarithms, since a chance may be as small as a number can be
+            keys = np.log(rng.standard_exponential(len(present))) - np.log(chance[present])
             chosen.append(present[np.argsort(keys, kind="stable")[:OBJECTS]])
     return X[np.unique(np.concatenate(chosen))] if chosen else X[:0]
 

@@ -49,7 +49,14 @@ class Attempt(NamedTuple):
 
 def attempt_linear(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None) -> Attempt:
     """Draw linear replicates, and find out what speaks against them."""
-    rows = RowsInMemory(*plan.objects, n_jobs)
+    return attempt_on(plan, RowsInMemory(*plan.objects, n_jobs), seeds)
+
+
+def attempt_on(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
+    """`attempt_linear` of objects that need not be in memory.
+
+    The objects of the plan may be some of them, at which posteriors are compared.
+    """
     plan = replace(plan, fits=with_a_chance(plan, rows))
     obstacles, weigh = find_obstacles(plan), RESAMPLING[plan.resampling].weigh
     if obstacles or weigh is None:

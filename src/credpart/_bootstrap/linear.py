@@ -38,13 +38,14 @@ from credpart._bootstrap.folds import Rows, Sums
 from credpart.errors import UnsupportedError
 from credpart.mixture.families.base import Family, Parameters
 from credpart.mixture.fit import MixtureFit
-from credpart.mixture.optimisation.e_step import normalise
+from credpart.mixture.optimisation.e_step import ROWS, normalise
 from credpart.mixture.optimisation.mixtures import map_params
 
 STEP = 1e-5  # of the differences that the derivative of the M-step is found by, relative
 SETTLED = 1e-11  # relative change of natural parameters at which a repeated M-step has converged
 MOST_M_STEPS = 300
 NEAR = 0.05  # standard deviations of a replicate that the fit may be away from the fixed point
+BLOCK_VALUES = 1 << 19  # of the contributions of the objects whose products are added together
 MOST_PASSES = 4  # over the objects, until it is that near
 
 
@@ -124,14 +125,25 @@ def influence_products(
     The columns are the statistics (k p) of each candidate, then the log density under each, then 1:
     the last row of the products are sums.
     """
+    width = sum(one.natural.size + 1 for one in candidates) + 1
+    size = max(ROWS, BLOCK_VALUES // width)
+    products = np.zeros((width, width))
+    for first in range(0, len(X), size):
+        rows = slice(first, first + size)
+        U = influences(candidates, X[rows])
+        products += (weights[rows, None] * U).T @ U
+    return (products,)
+
+
+def influences(candidates: Sequence[Candidate], X: Array) -> Array:
+    """What each object contributes: the columns of `influence_products`."""
     statistics, log_densities = [], []
     for family, params in ((one.family, one.params) for one in candidates):
         features = family.features(X)
         joint = family.log_joint(features, params)
         log_densities.append(normalise(joint)[0])
         statistics.append((joint[0].T[:, :, None] * features[:, None]).reshape(len(X), -1))
-    U = np.column_stack([*statistics, *log_densities, np.ones(len(X))])
-    return ((weights[:, None] * U).T @ U,)
+    return np.column_stack([*statistics, *log_densities, np.ones(len(X))])
 
 
 def covariance(products: Array) -> Array:
