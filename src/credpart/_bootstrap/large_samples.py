@@ -113,18 +113,19 @@ def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
     A model is left out if it trails the best one by more than `SPREADS` standard deviations of what
     bootstrap samples change in the difference of their criteria at the fits, plus the same bound on
     what it may gain by being refitted: a chi-square variable with as many degrees of freedom as it
-    has parameters.  The first fit is kept: it is the best.
+    has parameters.  The first fit is always kept.
     """
     if len(plan.fits) == 1:
         return plan.fits
     (products,) = rows.fold(partial(log_density_products, plan.fits, plan.criterion))
     sums = products[-1]
     C = (products - np.outer(sums, sums) / sums[-1])[:-1, :-1]
-    variances = np.maximum(np.diagonal(C) - 2.0 * C[0] + C[0, 0], 0.0)
     k = np.array([fit.n_parameters for fit in plan.fits])
     values = np.array([fit.criterion(plan.criterion) for fit in plan.fits])
+    best = int(values.argmax())
+    variances = np.maximum(np.diagonal(C) - 2.0 * C[best] + C[best, best], 0.0)
     bound = SPREADS * np.sqrt(variances) + k + SPREADS * np.sqrt(2.0 * k)
-    is_kept = values[0] - values <= bound
+    is_kept = values[best] - values <= bound
     is_kept[0] = True
     return tuple(plan.fits[i] for i in np.flatnonzero(is_kept))
 
