@@ -73,7 +73,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     regularization : {"fallback", "none", "pooled"}
         As in `fit_mixture`.
     random_state : int, RandomState, Generator or None
-        Seed of the bootstrap, and of the k-means starts if ``n_starts`` is above 4.
+        Seed of the bootstrap, of the k-means starts if ``n_starts`` is above 4, and of the
+        subsample that a search of more than 20 000 objects begins with.
     n_jobs : int, optional
         Number of parallel jobs, as in joblib.  The result does not depend on it.
     verbose : int

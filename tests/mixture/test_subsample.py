@@ -68,6 +68,14 @@ def test_weights_do_what_repeated_rows_do_in_any_order():
     np.testing.assert_allclose(weighted.weights, again.weights, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("large")
+def test_units_change_no_row():
+    units, origin = np.array([1000.0, 0.3]), np.array([5.0, -70.0])
+    part, other = (subsample(table_of(X), 1) for X in (SAMPLE.X, origin + units * SAMPLE.X))
+    np.testing.assert_allclose(origin + units * part.values, other.values)
+    np.testing.assert_array_equal(part.weights, other.weights)
+
+
 def test_strata_have_their_shares():
     groups = np.repeat([0, 1, 2], [8000, 1900, 100])
     rows = stratified(groups, 1000, np.random.default_rng(0))

@@ -296,8 +296,8 @@ def fit_mixture(
         on sphered data, and on the data as they are or, for models that do not depend on the units
         of the columns, halfway between scaled and sphered; then k-means from k-means++ seeds.
     random_state : int, SeedSequence, Generator, RandomState or None
-        Seed of the k-means starts, used only if ``n_starts`` is above 4; the others
-        are deterministic.
+        Seed of the k-means starts, used only if ``n_starts`` is above 4, and of the subsample that
+        a search of more than 20 000 objects begins with; the others are deterministic.
 
     Returns
     -------
