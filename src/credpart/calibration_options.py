@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from credpart._arrays import Array, BoolArray
+from credpart._bootstrap.algorithm1 import REFITS
 from credpart._bootstrap.draws import RESAMPLING
 from credpart._checks import (
     check_choice,
@@ -80,6 +81,7 @@ class CalibrationOptions:
     selection: str
     n_replicates: int
     resampling: str
+    refit: str
     level: float
     method: str
     pairs: str | int
@@ -102,6 +104,7 @@ class CalibrationOptions:
         selection: Any,
         n_replicates: Any,
         resampling: Any,
+        refit: Any,
         level: Any,
         method: Any,
         pairs: Any,
@@ -122,6 +125,7 @@ class CalibrationOptions:
             criterion=check_choice("criterion", criterion, CRITERIA),
             selection=check_choice("selection", selection, SELECTIONS),
             resampling=check_choice("resampling", resampling, RESAMPLING),
+            refit=check_choice("refit", refit, REFITS),
             regularization=check_choice("regularization", regularization, REGULARIZATIONS),
             overlap=check_integer("overlap", overlap, at_least=1),
             omega=_check_omega(omega),

@@ -50,6 +50,9 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Number of bootstrap samples, B.
     resampling : {"nonparametric", "bayesian", "parametric"}
         Draws with replacement, Dirichlet weights, or new samples from the fit.
+    refit : {"auto", "full", "linear"}
+        Whether replicates are refitted by EM.  "auto" takes linear ones, which need one pass over
+        the objects, from 10 000 distinct objects on if true refits confirm them, as in `bootstrap`.
     level : float
         Confidence level of the intervals, in (0, 1).
     method : {"percentile"}
@@ -75,7 +78,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     regularization : {"fallback", "none", "pooled"}
         As in `fit_mixture`.
     random_state : int, RandomState, Generator or None
-        Seed of the bootstrap, and of the k-means starts if ``n_starts`` is above 4.
+        Seed of the bootstrap, of the k-means starts if ``n_starts`` is above 4, and of the
+        subsample that a search of more than 20 000 objects begins with.
     n_jobs : int, optional
         Number of parallel jobs, as in joblib.  The result does not depend on it.
     verbose : int
@@ -134,6 +138,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         selection: str = "each",
         n_replicates: int = 1000,
         resampling: str = "nonparametric",
+        refit: str = "auto",
         level: float = 0.9,
         method: str = "percentile",
         pairs: Any = "auto",
@@ -154,6 +159,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.selection = selection
         self.n_replicates = n_replicates
         self.resampling = resampling
+        self.refit = refit
         self.level = level
         self.method = method
         self.pairs = pairs
@@ -349,6 +355,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             selection=self.selection,
             n_replicates=self.n_replicates,
             resampling=self.resampling,
+            refit=self.refit,
             level=self.level,
             method=self.method,
             pairs=self.pairs,

@@ -44,6 +44,7 @@ def calibrate(
             options.criterion,
             options.regularization,
             options.limits,
+            options.refit,
             is_choice=len(fits) > 1,
         )
         seeds = SeedSequence(options.seed).spawn(options.n_replicates)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credpart import __version__
-from credpart._bootstrap.replicates import FamilyReplicates, Replicates
+from credpart._bootstrap.replicates import FamilyReplicates, RefitDecision, Replicates
 from credpart._checks import Table
 from credpart._columns import Columns
 from credpart._messages import Message, Name
@@ -58,6 +58,7 @@ VALUES: Mapping[str, type] = {
         Landmarks,
         MixtureFit,
         PairwiseIntervals,
+        RefitDecision,
         Replicates,
         Sample,
         Selection,

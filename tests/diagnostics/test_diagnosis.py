@@ -191,6 +191,8 @@ def test_a_good_verdict_says_what_was_not_tested(evidence):
 class Replicates:
     """Replicates of given statuses."""
 
+    decision = None
+
     def __init__(self, *counts, models=None):
         self.statuses = dict(zip([s.label for s in Status], counts, strict=False))
         self.models = models or {"EII": sum(counts)}

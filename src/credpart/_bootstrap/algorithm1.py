@@ -1,4 +1,4 @@
-"""Refit a mixture to bootstrap samples (Algorithm 1, lines 1-3), by chunks.
+"""Refit a mixture to bootstrap samples (Algorithm 1, lines 1-3), by chunks, or move it linearly.
 
 The size of a chunk depends on the problem alone, so the number of jobs and the backend do not
 change the result.  Large chunks are fast: each step of EM is one call for all of them, and on small
@@ -6,7 +6,8 @@ data threads would only wait for each other.
 """
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,13 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
 from credpart._bootstrap.draws import RESAMPLING
+from credpart._bootstrap.large_samples import (
+    FULL_ROWS,
+    LINEAR_FROM,
+    attempt_linear,
+    can_shrink,
+    shrunken_refits,
+)
 from credpart._bootstrap.refits import Plan, Refits, contenders, join, refit
 from credpart._bootstrap.replicates import Replicates
 from credpart._checks import check_choice, check_integer, check_weights
@@ -40,6 +48,7 @@ def bootstrap(
     n_replicates: int = 1000,
     *,
     resampling: str = "nonparametric",
+    refit: str = "auto",
     criterion: str = "bic",
     sample_weight: ArrayLike | None = None,
     regularization: str = "fallback",
@@ -63,6 +72,11 @@ def bootstrap(
         Number of replicates, B.
     resampling : {"nonparametric", "bayesian", "parametric"}
         Draws with replacement, Dirichlet weights, or new samples from the (first) fit.
+    refit : {"auto", "full", "linear"}
+        "full" refits the mixture to every sample by EM.  "linear" takes the fixed point of EM as
+        linear in the sample, which is accurate where every cluster has many objects and takes one
+        pass over them.  "auto" does so from 10 000 distinct objects on, unless thirty true refits
+        or other signs speak against it; ``decision`` of the result says which, and why.
     criterion : {"bic", "icl", "aic"}
         How the model is chosen in a replicate.
     sample_weight : array of shape (n,), optional
@@ -112,6 +126,7 @@ def bootstrap(
         check_choice("criterion", criterion, CRITERIA),
         check_choice("regularization", regularization, REGULARIZATIONS),
         Limits.check(tol, max_iter),
+        check_choice("refit", refit, REFITS),
         is_choice=len(fits) > 1,
     )
     B = check_integer("n_replicates", n_replicates, at_least=1)
@@ -125,14 +140,60 @@ def run_bootstrap(
     progress: Progress | None = None,
 ) -> Replicates:
     """`bootstrap` with checked arguments, and a seed for each replicate."""
-    report, refits, done = progress or silent, [], 0
+    replicates = REFITS[plan.refit](plan, seeds, n_jobs, progress or silent)
+    _warn_user(replicates, is_asked=REGULARIZATIONS[plan.regularization].is_asked)
+    return replicates
+
+
+def refit_fully(
+    plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None, progress: Progress
+) -> Replicates:
+    """Refit the mixture to every sample."""
+    refits, done = [], 0
     for some in _refit_all(plan, seeds, n_jobs):
         refits.append(some)
         done += len(some.loglik)
-        report("bootstrap", done / len(seeds))
-    replicates = join(plan, refits)
-    _warn_user(replicates, is_asked=REGULARIZATIONS[plan.regularization].is_asked)
-    return replicates
+        progress("bootstrap", done / len(seeds))
+    return join(plan, refits)
+
+
+def move_linearly(
+    plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None, progress: Progress
+) -> Replicates:
+    """Linear replicates, whatever speaks against them; an error if there are none."""
+    attempt = attempt_linear(plan, seeds, n_jobs)
+    if attempt.replicates is None:
+        where = f"be 'auto' or 'full' where {' and '.join(attempt.decision.reasons)}"
+        raise InputError("refit", where, "linear")
+    return attempt.replicates
+
+
+def refit_if_needed(
+    plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None, progress: Progress
+) -> Replicates:
+    """Linear replicates of large samples if nothing speaks against them, and else refits."""
+    if len(plan.objects.X) < LINEAR_FROM:
+        return refit_fully(plan, seeds, n_jobs, progress)
+    plan, replicates, decision = attempt_linear(plan, seeds, n_jobs)
+    if replicates is not None and not decision.reasons:
+        return replicates
+    if len(plan.objects.X) <= FULL_ROWS or not can_shrink(plan):
+        decision = replace(decision, kind="full")
+        return replace(refit_fully(plan, seeds, n_jobs, progress), decision=decision)
+
+    def refit_some(some: Plan) -> Replicates:
+        return refit_fully(some, seeds, n_jobs, progress)
+
+    figures = {**decision.figures, "rows": float(FULL_ROWS)}
+    decision = replace(decision, kind="subsample", figures=figures)
+    return replace(shrunken_refits(plan, refit_some, seeds[0]), decision=decision)
+
+
+REFITS: Mapping[str, Callable[[Plan, Sequence[SeedSequence], int | None, Progress], Replicates]] = {
+    "auto": refit_if_needed,
+    "full": refit_fully,
+    "linear": move_linearly,
+}
 
 
 def chunk_size(n: int, width: int) -> int:

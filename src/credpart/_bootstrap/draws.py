@@ -53,15 +53,31 @@ def parametric(objects: DistinctObjects, fit: MixtureFit, streams: Sequence[Gene
     return Draws(np.array(samples), np.full((len(streams), size), total / size))
 
 
+Weigh = Callable[[Array, Generator], Array]  # weights of objects -> weights in a bootstrap sample
+
+
 class Resampling(NamedTuple):
     """How replicates are drawn, and how many rows of features each is refitted to."""
 
     draw: Callable[[DistinctObjects, MixtureFit, Sequence[Generator]], Draws]
     n_rows: Callable[[DistinctObjects], int] = lambda objects: len(objects.X)
+    # Weights that do not depend on those of other objects, so that blocks of objects can be weighed
+    # on their own.  The total varies, which changes no mixture.  None where objects are new.
+    weigh: Weigh | None = None
+
+
+def _poisson(weights: Array, rng: Generator) -> Array:
+    """Counts whose law, given their total, is that of draws with replacement."""
+    return rng.poisson(weights).astype(float)
+
+
+def _gamma(weights: Array, rng: Generator) -> Array:
+    """Weights whose law, divided by their total, is that of Dirichlet weights."""
+    return rng.standard_gamma(weights)
 
 
 RESAMPLING: Mapping[str, Resampling] = {
-    "nonparametric": Resampling(nonparametric),
-    "bayesian": Resampling(bayesian),
+    "nonparametric": Resampling(nonparametric, weigh=_poisson),
+    "bayesian": Resampling(bayesian, weigh=_gamma),
     "parametric": Resampling(parametric, lambda objects: round(objects.weights.sum())),
 }

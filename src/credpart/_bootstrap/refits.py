@@ -46,6 +46,7 @@ class Plan:
     criterion: str
     regularization: str
     limits: Limits
+    refit: str = "full"  # how replicates are found, a row of `algorithm1.REFITS`
     is_choice: bool = False  # several models were given, of which each replicate chooses one
 
     def families(self) -> list[tuple[MixtureFit, ...]]:

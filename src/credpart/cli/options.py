@@ -122,6 +122,14 @@ Resampling = Annotated[
         metavar="NAME", help="nonparametric, bayesian or parametric", rich_help_panel=MODEL
     ),
 ]
+Refit = Annotated[
+    str,
+    typer.Option(
+        metavar="HOW",
+        help="full, linear (one pass over the objects), or auto: linear for large data",
+        rich_help_panel=MODEL,
+    ),
+]
 Level = Annotated[
     Any,
     typer.Option(

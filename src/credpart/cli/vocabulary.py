@@ -20,6 +20,7 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "selection": "--selection",
     "n_replicates": "--replicates",
     "resampling": "--resampling",
+    "refit": "--refit",
     "level": "--level",
     "pairs": "--pairs",
     "focal_sets": "--focal-sets",

@@ -165,7 +165,7 @@ def diagnose(model: CalibratedResult | Fitted) -> Diagnosis:
 def summarise(result: CalibratedResult) -> str:
     """What was found, and whether to trust it, on one screen."""
     found, partition = diagnose(result), result.partition
-    lines = kind_lines(partition)
+    lines, decision = kind_lines(partition), result.replicates.decision
     return "\n".join(
         [
             f"{partition.n_objects} objects, {partition.n_clusters} clusters: "
@@ -173,6 +173,7 @@ def summarise(result: CalibratedResult) -> str:
             f"from {len(result.replicates)} replicates{_compared(result)}",
             lines["certain"],
             lines["ambiguous"],
+            *([] if decision is None else [f"{decision}."]),
             f"{found.grade.upper()}. {found.verdict}",
         ]
     )

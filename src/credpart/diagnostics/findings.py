@@ -126,9 +126,15 @@ def replicates(seen: Evidence) -> Finding:
     B, is_sound = len(seen.replicates), seen.mixture.status == Status.OK
     off = B - counts.get(Status.OK.label, 0)
     broken = off - counts.get(Status.REGULARISED.label, 0)
+    decision = seen.replicates.decision
+    how = "" if decision is None else f"; {decision}"
+    if decision is not None and decision.is_doubtful:
+        auto = Message("Take ", Setting("refit", "auto"), ".")
+        return Finding("replicates", "problem", str(decision), auto)
     if off == 0 and is_sound:
-        return Finding("replicates", "ok", f"all {B} replicates are ok", "")
+        return Finding("replicates", "ok", f"all {B} replicates are ok{how}", "")
     text = f"of {B} replicates {', '.join(f'{count} {name}' for name, count in counts.items())}"
+    text += how
     if not is_sound:
         text = f"the fit itself is {seen.mixture.status.label}, and {text}"
     # As many broken ones as lie beyond a bound could set it alone; a tenth as many move it by no

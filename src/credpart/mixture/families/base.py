@@ -68,6 +68,9 @@ class MixtureFamily(ABC, Generic[P]):
     - ``natural_parameters(params)``: coefficients whose products with the features are the log
       joint densities, if there are any; then the report can carry the replicates.
     - ``embed(params)`` takes a mixture of a nested family as one of this family.
+    - ``is_linearisable``: replicates of large samples may be found without refits.  This needs
+      natural parameters, statistics that are weighted sums of the features, of which the first is
+      1, no prior, an M-step that is smooth, and ``mean_statistics(params)``.
 
     What it says about parameters:
 
@@ -110,6 +113,7 @@ class MixtureFamily(ABC, Generic[P]):
 
     is_normal: ClassVar[bool] = False  # components are normal, so that normality can be tested
     has_slow_em: ClassVar[bool] = False  # the data say little about the latent variables
+    is_linearisable: ClassVar[bool] = False  # large samples need no refits for their replicates
     params_type: ClassVar[type[Parameters] | None] = None  # the NamedTuple: saved models need it
 
     def __init__(self, X: Array) -> None:
@@ -202,6 +206,10 @@ class MixtureFamily(ABC, Generic[P]):
         None where log joint densities are not such products.
         """
         return None
+
+    def mean_statistics(self, params: P) -> Array:
+        """Statistics (b, k, s) of an object that the mixture expects; the M-step inverts this."""
+        raise UnsupportedError(type(self).__name__, "has no method `mean_statistics`")
 
     def projectable(self, params: P) -> Components | None:
         """Components of the first mixture, if they keep their form under linear maps.

@@ -59,6 +59,7 @@ class Gaussian(StandardisedFamily[GaussianParams]):
     prior: Array | None = None  # (d, d): covariance of a pseudo-observation in every component
 
     is_normal: ClassVar[bool] = True
+    is_linearisable: ClassVar[bool] = True
     params_type: ClassVar[type[Parameters]] = GaussianParams
 
     @classmethod
@@ -73,6 +74,14 @@ class Gaussian(StandardisedFamily[GaussianParams]):
     def natural_parameters(self, params: GaussianParams) -> Array:
         """The coefficients that `log_joint` multiplies with the features."""
         return params.natural
+
+    def mean_statistics(self, params: GaussianParams) -> Array:
+        """Proportions, and these times the means and the second moments, shape (b, k, p)."""
+        i, j = self.standardisation.pairs
+        means = params.means
+        products = params.covariances[..., i, j] + means[..., i] * means[..., j]
+        ones = np.ones((*params.proportions.shape, 1))
+        return params.proportions[..., None] * np.concatenate([ones, means, products], axis=-1)
 
     @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # found by its flatness
     def m_step(
