@@ -248,7 +248,7 @@ def total_variation(left, right):
 
 
 def gvhd_like(n):
-    return fit_mixture(load_gvhd(sample=True).X.to_numpy(), 7, "VVV").sample(n, random_state=5).X
+    return fit_mixture(load_gvhd(sample=True).X.to_numpy(), 7, "VVV").sample(n, random_state=5)[0]
 
 
 @pytest.mark.slow
