@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
@@ -19,6 +18,7 @@ from credpart._bootstrap.refits import Plan, Refits, contenders, join, refit
 from credpart._bootstrap.replicates import Replicates
 from credpart._checks import check_choice, check_integer, check_weights
 from credpart._messages import Name
+from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._random import RandomState, seed_sequence
 from credpart.errors import DegeneracyWarning, InputError
@@ -169,8 +169,7 @@ def _refit_chunks(
     n = RESAMPLING[plan.resampling].n_rows(plan.objects)
     size = chunk_size(n, plan.fits[0].n_clusters * len(plan.fits))
     chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    return parallel(delayed(refit)(plan, chunk) for chunk in chunks)
+    return run_tasks(refit, [(plan, chunk) for chunk in chunks], n_jobs)
 
 
 def _warn_user(replicates: Replicates, *, is_asked: bool) -> None:

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
-    with standard_streams():
+    with standard_streams(), stopping_signals():
         code = _exit_code(given, debug=debug)
     sys.exit(code)
 
@@ -36,16 +36,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _exit_code(given: list[str], *, debug: bool) -> int:
     """Run a command; say what went wrong."""
     try:
-        with stopping_signals(), _stages_as_lines(), _no_windows():
+        with _stages_as_lines(), _no_windows():
             try:
                 return _run(given)
             except Exception:
                 raise_if_stopped()  # a library may have made another error of it
                 raise
-    except (Interruption, KeyboardInterrupt) as interruption:
-        complete = complete_result(interruption)
-        print(f"Interrupted; {complete or 'nothing was written.'}", file=sys.stderr)
-        return getattr(interruption, "exit_code", INTERRUPTED)
+    except (Interruption, KeyboardInterrupt) as stop:
+        print(f"Interrupted; {complete_result(stop) or 'nothing was written.'}", file=sys.stderr)
+        return stop.handled() if isinstance(stop, Interruption) else INTERRUPTED
     except StandardOutputError as error:
         return _output_failed(error)
     except Exception as error:

@@ -5,6 +5,7 @@ out.  ``timeout`` and other programs send a signal twice, to the process and to 
 one within a second is therefore the same request.  A later one ends the program at once.
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -27,9 +28,15 @@ class Interruption(BaseException):
         self.number = number
         super().__init__(signal.Signals(number).name)
 
-    @property
-    def exit_code(self) -> int:
-        """What a shell reports of a program that a signal has ended."""
+    def __del__(self) -> None:
+        # Destructors, and some functions of NumPy that look for an attribute, drop exceptions.
+        # One that has gone before it was handled comes again.
+        _request.repeat_if_unheard(self.number)
+
+    def handled(self) -> int:
+        """Say that the program ends; return what a shell reports of one that a signal has ended."""
+        _request.is_heard = True
+        atexit.register(_ignore_signals)  # the second of two should not disturb the end
         return 128 + self.number
 
 
@@ -37,8 +44,13 @@ class _Request:
     """The signal that has come, if one has."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """None has come."""
         self.number: int | None = None
         self.time = 0.0
+        self.is_heard = False
 
     def receive(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
@@ -49,15 +61,21 @@ class _Request:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
 
-    def repeat(self) -> None:
-        """Send the signal again, a moment later."""
-        number, self.number = self.number, None
-        timer = threading.Timer(0.01, os.kill, (os.getpid(), number))
-        timer.daemon = True
-        timer.start()
+    def repeat_if_unheard(self, number: int) -> None:
+        """Send a signal again, a moment later, if it is not over."""
+        if self.number is not None and not self.is_heard:
+            self.number = None
+            timer = threading.Timer(0.01, os.kill, (os.getpid(), number))
+            timer.daemon = True
+            timer.start()
 
 
 _request = _Request()
+
+
+def _ignore_signals() -> None:
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
@@ -72,21 +90,19 @@ def stopping_signals() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in STOPPING}
     unraisable = sys.unraisablehook
 
-    def lost(found: Any) -> None:
-        """Python drops an exception in a destructor: the signal has to come again."""
-        if isinstance(found.exc_value, Interruption):
-            _request.repeat()
-        else:
+    def silent_if_ours(found: Any) -> None:
+        if not isinstance(found.exc_value, Interruption):
             unraisable(found)
 
-    _request.number = None
+    _request.begin()
     try:
-        sys.unraisablehook = lost
+        sys.unraisablehook = silent_if_ours
         for number, handler in before.items():
             if handler not in (signal.SIG_IGN, None):
                 signal.signal(number, _request.receive)
         yield
     finally:
+        _request.begin()
         sys.unraisablehook = unraisable
         for number, handler in before.items():
             if handler is not None:
@@ -94,6 +110,6 @@ def stopping_signals() -> Iterator[None]:
 
 
 def raise_if_stopped() -> None:
-    """Raise the `Interruption` of a signal that has come, in case a library has swallowed it."""
+    """Raise the `Interruption` of a signal that has come, if a library made another error of it."""
     if _request.number is not None:
         raise Interruption(_request.number)
