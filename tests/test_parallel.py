@@ -75,6 +75,9 @@ def test_a_killed_worker_changes_no_byte(tmp_path, monkeypatch):
     monkeypatch.setattr(algorithm1, "LARGEST", 16)
     expected = model().partition_.masses.tobytes()
     monkeypatch.setattr(algorithm1, "refit", deadly(algorithm1.refit, str(tmp_path), 1))
-    with joblib.parallel_config(backend="loky", n_jobs=2), pytest.warns(WorkerWarning, match="killed"):
+    with (
+        joblib.parallel_config(backend="loky", n_jobs=2),
+        pytest.warns(WorkerWarning, match="killed"),
+    ):
         assert model().partition_.masses.tobytes() == expected
     assert len(list(tmp_path.iterdir())) == 1

@@ -73,9 +73,9 @@ def _macos(root: Path) -> float | None:
 
 
 def macos_pages(text: str) -> float | None:
-    """Bytes of the free, inactive, speculative and purgeable pages that ``vm_stat`` counts.
+    r"""Bytes of the free, inactive, speculative and purgeable pages that ``vm_stat`` counts.
 
-    >>> macos_pages("... (page size of 4096 bytes)\\nPages free:  10.\\nPages inactive:  5.\\n")
+    >>> macos_pages("... (page size of 4096 bytes)\nPages free:  10.\nPages inactive:  5.\n")
     61440.0
     """
     size = re.search(r"page size of (\d+) bytes", text)

@@ -22,7 +22,6 @@ from credpart.partition import EvidentialPartition
 from credpart.pipeline import calibrate
 from credpart.result import CalibratedResult
 
-
 OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of the data
 
 

@@ -19,15 +19,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # a process that forks may have o
 
 import argparse
 import json
-import random
 import shutil
 import signal
 import sys
 import tempfile
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from credpart._files import recover_folder
 from credpart.cli.folder import FILES
@@ -88,7 +90,7 @@ def prepare(root: Path) -> Reference:
         if forked.end(pid):
             raise RuntimeError((root / f"{place.name}.err").read_text())
         begun.append(time.monotonic())
-        seconds = dict(zip(STAGES, (b - a for a, b in zip(begun[1:], begun[2:], strict=False))))
+        seconds = dict(zip(STAGES, (b - a for a, b in pairwise(begun[1:])), strict=True))
         places.append(place / "out")
     return Reference(*places, seconds)
 
@@ -100,11 +102,13 @@ def started(place: Path, command: tuple[str, ...], pipe: int) -> int:
         return forked.start(command, place, **streams, prepare=lambda: tell_stages(pipe))
 
 
-def attack(place: Path, stage: str, number: int, share: float, reference: Reference) -> str:
+def attack(
+    place: Path, stage: str, number: int, rng: np.random.Generator, reference: Reference
+) -> str:
     """Interrupt one run; return what is wrong, or nothing."""
     place.mkdir()
     (place / "mine.txt").write_text("mine")
-    is_replaced = random.random() < 0.5
+    is_replaced = bool(rng.integers(2))
     if is_replaced:
         shutil.copytree(reference.old, place / "out")
     read, write = os.pipe()
@@ -113,20 +117,17 @@ def attack(place: Path, stage: str, number: int, share: float, reference: Refere
     wanted = bytes([list(STAGES).index(stage)])
     while os.read(read, 1) not in (wanted, b""):
         pass
-    time.sleep(share * reference.seconds[stage])
+    time.sleep(rng.random() * reference.seconds[stage])
     os.kill(pid, number)
     code = forked.end(pid)
     os.close(read)
     said = (place.parent / f"{place.name}.err").read_text()
-    return (
-        judge(place, code, said, number, reference, "old" if is_replaced else "absent")
-        or judge_next(place, reference)
-    )
+    return judge(
+        place, code, said, number, reference, "old" if is_replaced else "absent"
+    ) or judge_next(place, reference)
 
 
-def judge(
-    place: Path, code: int, said: str, number: int, reference: Reference, before: str
-) -> str:
+def judge(place: Path, code: int, said: str, number: int, reference: Reference, before: str) -> str:
     """What is wrong after an interrupted run."""
     names = sorted(entry.name for entry in place.iterdir())
     recover_folder(place / "out", FILES)  # what the next command does first
@@ -143,9 +144,8 @@ def judge(
         return "" if found == "new" else "code 0, and nothing written"
     if code != 128 + number:
         return f"code {code}: {said}"
-    complete = found == "new"
-    expected = "The result in 'out' is complete." if complete else "nothing was written."
-    return "" if said == f"Interrupted; {expected}\n" else f"said {said!r}, found {found}"
+    expected = {"new": ". The result in 'out' is complete."}.get(found, "; nothing was written.")
+    return "" if said == f"Interrupted{expected}\n" else f"said {said!r}, found {found}"
 
 
 def judge_next(place: Path, reference: Reference) -> str:
@@ -178,7 +178,7 @@ def state(folder: Path, reference: Reference) -> str:
 
 def run(moments: int, stages: list[str], seed: int) -> int:
     """Run all tries; print the table; return the number of failures."""
-    random.seed(seed)
+    rng = np.random.default_rng(seed)
     failures: Counter[tuple[str, str]] = Counter()
     forked.warm_up()
     with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +190,7 @@ def run(moments: int, stages: list[str], seed: int) -> int:
             for number in SIGNALS:
                 for count in range(moments):
                     place = root / f"{stage}-{number.name}-{count}"
-                    fault = attack(place, stage, number, random.random(), reference)
+                    fault = attack(place, stage, number, rng, reference)
                     if fault:
                         failures[stage, number.name] += 1
                         print(f"  {stage}, {number.name}: {fault}", file=sys.stderr)
@@ -207,5 +207,8 @@ if __name__ == "__main__":
     parser.add_argument("--moments", type=int, default=20)
     parser.add_argument("--stages", default=",".join(STAGES))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--short", action="store_true", help="two stages only, for every change")
     given = parser.parse_args()
+    if given.short:
+        given.stages = "bootstrap,write"
     sys.exit(1 if run(given.moments, given.stages.split(","), given.seed) else 0)

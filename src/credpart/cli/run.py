@@ -43,7 +43,9 @@ def _exit_code(given: list[str], *, debug: bool) -> int:
                 raise_if_stopped()  # a library may have made another error of it
                 raise
     except (Interruption, KeyboardInterrupt) as stop:
-        print(f"Interrupted; {complete_result(stop) or 'nothing was written.'}", file=sys.stderr)
+        complete = complete_result(stop)
+        told = f"Interrupted. {complete}" if complete else "Interrupted; nothing was written."
+        print(told, file=sys.stderr)
         return stop.handled() if isinstance(stop, Interruption) else INTERRUPTED
     except StandardOutputError as error:
         return _output_failed(error)

@@ -62,7 +62,8 @@ class StandardOutput(_Stream):
 
     def fail(self, error: Exception) -> None:
         """Raise it."""
-        self.abandon()
+        if isinstance(error, OSError):
+            self.abandon()
         reason = getattr(error, "strerror", None) or str(error)
         is_pipe = isinstance(error, BrokenPipeError)
         raise StandardOutputError(reason, is_pipe=is_pipe) from error
