@@ -306,18 +306,20 @@ def test_a_result_that_changed_meanwhile_is_not_replaced(tmp_path):
     assert held(kept) == {"a.txt": "mine"}
 
 
-def test_a_file_that_changed_meanwhile_is_not_replaced(tmp_path):
+def test_a_file_that_changed_meanwhile_is_replaced_only_if_that_does_not_matter(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
 
-    def write():
-        with new_file(path) as partial:
-            partial.write_text("mine")
+    def write(text, *, only_seen):
+        with new_file(path, only_seen=only_seen) as partial:
+            partial.write_text(text)
             path.write_text("another's")
 
+    write("first", only_seen=False)
+    assert held(tmp_path) == {"a.txt": "first"}
     with pytest.raises(OutputError, match=r"kept as .* which another program has changed"):
-        write()
-    assert sorted(held(tmp_path).values()) == ["another's", "mine"]
+        write("second", only_seen=True)
+    assert sorted(held(tmp_path).values()) == ["another's", "second"]
 
 
 @posix_only
@@ -403,6 +405,43 @@ def test_a_disk_that_refuses_the_result_does_not_lose_it(tmp_path, monkeypatch):
     (rescued,) = (tmp_path / "elsewhere").rglob("a.txt")
     assert rescued.read_text() == "hours of work"
     assert names(tmp_path) == ["elsewhere"]
+
+
+def test_a_disk_that_refuses_everything_is_left_clean(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def write(place):
+        place.write_text("half")
+        raise OSError(27, "File too large")
+
+    def run():
+        with new_file(tmp_path / "a.txt") as partial:
+            write_or_rescue(write, partial, tmp_path / "a.txt")
+
+    with pytest.raises(OutputError, match=r"neither to .* nor to .*\(File too large\)"):
+        run()
+    assert names(tmp_path) == []
+
+
+@posix_only
+def test_a_circle_of_links_is_refused_at_once(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(InputError, match="a circle of links"):
+        put(tmp_path / "a")
+
+
+@posix_only
+@pytest.mark.parametrize("name", ["out", "out/b.txt"])
+def test_what_its_owner_has_protected_is_not_replaced(name, tmp_path, monkeypatch):
+    put(tmp_path / "out", OLD)
+    protected, access = tmp_path / name, os.access
+    monkeypatch.setattr(  # as for people other than root
+        os, "access", lambda path, mode: access(path, mode) and Path(path) != protected
+    )
+    with pytest.raises(FileAccessError, match=r"must not be protected, got .*read-only"):
+        put(tmp_path / "out")
+    assert held(tmp_path / "out") == OLD
 
 
 def test_a_result_that_can_be_renamed_nowhere_is_copied(tmp_path, monkeypatch):

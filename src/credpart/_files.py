@@ -76,10 +76,13 @@ def check_file(path: Path, *, overwrite: bool, argument: str = "path") -> None:
 
 
 @contextmanager
-def new_file(path: Path, *, overwrite: bool = True, argument: str = "path") -> Iterator[Path]:
+def new_file(
+    path: Path, *, overwrite: bool = True, only_seen: bool = False, argument: str = "path"
+) -> Iterator[Path]:
     """A file to write, which takes the place of ``path`` at the end of the context.
 
-    A file that it replaces passes its mode on.
+    A file that it replaces passes its mode on.  With ``only_seen``, a file that has appeared or
+    changed since the context began is not replaced: for results that take long.
 
     >>> with TemporaryDirectory() as folder:
     ...     with new_file(Path(folder, "a.txt")) as partial:
@@ -103,7 +106,8 @@ def new_file(path: Path, *, overwrite: bool = True, argument: str = "path") -> I
             try:
                 _flush(partial)
                 check_file(target, overwrite=overwrite, argument=argument)
-                _check_unchanged(target, seen, argument)
+                if only_seen:
+                    _check_unchanged(target, seen, argument)
                 if target.exists():
                     _copy_access(target, partial)
                 partial.replace(target)
@@ -192,10 +196,18 @@ def write_or_rescue(write: Callable[[Path], None], partial: Path, path: Path) ->
         write(partial)
     except OSError as error:
         try:
-            rescued = Path(mkdtemp(prefix="credpart-"), path.name)
-            write(rescued)
-        except OSError:  # nor there: what matters is why it failed where it was wanted
+            around = Path(mkdtemp(prefix="credpart-"))
+        except OSError:
             raise error from None
+        rescued = around / path.name
+        try:
+            write(rescued)
+        except BaseException as again:
+            shutil.rmtree(around, ignore_errors=True)
+            if not isinstance(again, OSError):
+                raise
+            told = f"The result can be written neither to {str(path)!r} nor to a temporary folder"
+            raise OutputError(f"{told} ({error.strerror or error}).") from error
         raise _kept_as(rescued, path, error) from error
 
 
@@ -235,6 +247,8 @@ def _check_place(path: Path, argument: str) -> None:
     requirement = "be in an existing folder that can be written"
     if "\0" in str(path):
         raise InputError(argument, "be the name of a file", str(path))
+    if os.path.islink(_real(path)):
+        raise InputError(argument, "lead somewhere", Message(f"{str(path)!r}, a circle of links"))
     around = _real(path).parent
     if not os.path.isdir(around):
         raise MissingFileError(argument, requirement, str(path))

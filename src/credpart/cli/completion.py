@@ -38,7 +38,8 @@ def table_file(path: Path | None, *, force: bool) -> Iterator[Callable[["pd.Data
         yield lambda table: None
         return
     with said_if_complete(path) as made, ExitStack() as claim:
-        partial = claim.enter_context(new_file(path, overwrite=force, argument="out"))
+        file = new_file(path, overwrite=force, only_seen=True, argument="out")
+        partial = claim.enter_context(file)
 
         def save(table: "pd.DataFrame") -> None:
             write_or_rescue(table.to_csv, partial, path)

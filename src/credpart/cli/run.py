@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
-    with standard_streams(), stopping_signals():
+    with standard_streams(), stopping_signals(is_own_process=arguments is None):
         code = _exit_code(given, debug=debug)
     sys.exit(code)
 

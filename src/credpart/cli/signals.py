@@ -5,7 +5,6 @@ out.  ``timeout`` and other programs send a signal twice, to the process and to 
 one within a second is therefore the same request.  A later one ends the program at once.
 """
 
-import atexit
 import os
 import signal
 import sys
@@ -36,7 +35,6 @@ class Interruption(BaseException):
     def handled(self) -> int:
         """Say that the program ends; return what a shell reports of one that a signal has ended."""
         _request.is_heard = True
-        atexit.register(_ignore_signals)  # the second of two should not disturb the end
         return 128 + self.number
 
 
@@ -51,9 +49,12 @@ class _Request:
         self.number: int | None = None
         self.time = 0.0
         self.is_heard = False
+        self.is_over = False
 
     def receive(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
+        if self.is_over:
+            return
         if self.number is None:
             self.number, self.time = number, time.monotonic()
             raise Interruption(number)
@@ -63,7 +64,7 @@ class _Request:
 
     def repeat_if_unheard(self, number: int) -> None:
         """Send a signal again, a moment later, if it is not over."""
-        if self.number is not None and not self.is_heard:
+        if self.number is not None and not (self.is_heard or self.is_over):
             self.number = None
             timer = threading.Timer(0.01, os.kill, (os.getpid(), number))
             timer.daemon = True
@@ -73,16 +74,12 @@ class _Request:
 _request = _Request()
 
 
-def _ignore_signals() -> None:
-    for number in STOPPING:
-        signal.signal(number, signal.SIG_IGN)
-
-
 @contextmanager
-def stopping_signals() -> Iterator[None]:
+def stopping_signals(*, is_own_process: bool) -> Iterator[None]:
     """Raise an `Interruption` where a signal asks the program to end.
 
-    A signal that is ignored, as by ``nohup``, stays ignored.
+    A signal that is ignored, as by ``nohup``, stays ignored.  A process of our own is about to end
+    after the context, and ignores signals from then on.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # Python lets only the main thread handle signals
@@ -102,11 +99,11 @@ def stopping_signals() -> Iterator[None]:
                 signal.signal(number, _request.receive)
         yield
     finally:
-        _request.begin()
+        _request.is_over = True
         sys.unraisablehook = unraisable
         for number, handler in before.items():
             if handler is not None:
-                signal.signal(number, handler)
+                signal.signal(number, signal.SIG_IGN if is_own_process else handler)
 
 
 def raise_if_stopped() -> None:
