@@ -503,6 +503,7 @@ def _claimed(target: Path, argument: str, *, is_folder: bool) -> Iterator[Path]:
     with ExitStack() as stack:
         while True:
             partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial{suffix}")
+            stack.callback(_discard, partial)  # before it is made: a signal may come in between
             try:
                 if is_folder:
                     partial.mkdir(mode=0o700 if is_private else 0o777)
@@ -510,7 +511,6 @@ def _claimed(target: Path, argument: str, *, is_folder: bool) -> Iterator[Path]:
                     partial.touch(mode=0o600 if is_private else 0o666, exist_ok=False)
             except OSError as error:
                 raise _cannot_be_made(target, argument, error) from error
-            stack.callback(_discard, partial)
             with suppress(FileNotFoundError):
                 stack.enter_context(_locked(partial))
                 if partial.exists():  # else another run has found it unlocked, and removed it
@@ -519,11 +519,12 @@ def _claimed(target: Path, argument: str, *, is_folder: bool) -> Iterator[Path]:
 
 
 def _discard(partial: Path) -> None:
-    if partial.is_dir():
-        shutil.rmtree(partial, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            partial.unlink()
+    """Remove what has not taken its place, if there is anything."""
+    with uninterrupted(), suppress(OSError):
+        if os.path.isdir(partial):
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            partial.unlink(missing_ok=True)
 
 
 # Locks and the disk
