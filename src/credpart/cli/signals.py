@@ -66,9 +66,17 @@ class _Request:
         """Send a signal again, a moment later, if it is not over."""
         if self.number is not None and not (self.is_heard or self.is_over):
             self.number = None
-            timer = threading.Timer(0.01, os.kill, (os.getpid(), number))
+            timer = threading.Timer(0.01, _send, (number,))
             timer.daemon = True
             timer.start()
+
+
+def _send(number: int) -> None:
+    """Send a signal to this process; `os.kill` also wakes its main thread."""
+    if os.name == "nt":
+        signal.raise_signal(number)
+    else:
+        os.kill(os.getpid(), number)
 
 
 _request = _Request()

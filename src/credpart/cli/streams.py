@@ -108,6 +108,8 @@ def standard_streams() -> Iterator[None]:
     try:
         yield
     finally:
+        with suppress(StandardOutputError):  # after an error, which matters more
+            sys.stdout.flush()
         sys.stderr.flush()
         sys.stdout, sys.stderr = before
 
