@@ -22,6 +22,8 @@ from credpart.partition import EvidentialPartition
 from credpart.pipeline import calibrate
 from credpart.result import CalibratedResult
 
+OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of the data
+
 
 class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Cluster with belief-plausibility intervals that are confidence intervals.
@@ -129,6 +131,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
+    result_: CalibratedResult
+
     def __init__(
         self,
         n_clusters: Any = "auto",
@@ -189,14 +193,16 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Weights of the objects.  A weight of 2 is the object twice, in every stage.
         """
         data, models = read(X, "model", self.model, at_least=2)
-        validate_data(BaseEstimator(), X, skip_check_array=True)  # refuses names of mixed types
+        columns = BaseEstimator()  # a blank one, which learns the number and names of the columns
+        validate_data(columns, X, skip_check_array=True)
         options = self._options(len(models))
-        n, c = len(data.values), min(options.n_clusters)
+        n, c = len(data.values), max(options.n_clusters)
         check_pairs(options.pairs_for(n, c).n_sampled or n, options.n_replicates, c)
         weights = check_weights("sample_weight", sample_weight, len(data.values))
         result = calibrate(data, weights, models, options, n_jobs=self.n_jobs, verbose=self.verbose)
-        validate_data(self, X, skip_check_array=True)  # keeps the number and names of the columns
-        self.result_: CalibratedResult = result
+        kept = {name: value for name, value in vars(self).items() if name not in OF_COLUMNS}
+        # One assignment: an interruption finds the earlier fit or this one, never parts of both.
+        self.__dict__ = kept | vars(columns) | {"result_": result}
         return self
 
     @property

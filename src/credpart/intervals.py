@@ -20,13 +20,13 @@ from math import ceil, floor, isqrt
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import squareform
 
 from credpart._arrays import Array, BoolArray, Single
 from credpart._checks import check_choice, check_fraction
 from credpart._messages import Message, Name
+from credpart._parallel import run_tasks
 from credpart._progress import Progress
 from credpart.errors import InputError
 
@@ -322,11 +322,11 @@ def _slabs(
     """Bounds by slabs of rows; if ``within``, both sides are the same objects, and i < j."""
     m = len(left) - within
     size = TILE_ROWS if within else max(TILE_ROWS, TILE_VALUES // right[:, 0].size)
-    tasks: Iterator[Any] = (
-        delayed(_slab)(left, right, slice(i, min(i + size, m)), (i + 1) * within, levels, bound)
+    tasks = [
+        (left, right, slice(i, min(i + size, m)), (i + 1) * within, levels, bound)
         for i in range(0, m, size)
-    )
-    yield from Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
+    ]
+    return run_tasks(_slab, tasks, n_jobs)
 
 
 def _slab(

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
@@ -28,6 +27,7 @@ from credpart._bootstrap.replicates import Replicates
 from credpart._checks import check_choice, check_integer, check_weights
 from credpart._memory import free_memory
 from credpart._messages import Message, Name
+from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._random import RandomState, seed_sequence
 from credpart.errors import DegeneracyWarning, InputError
@@ -233,8 +233,7 @@ def _refit_chunks(
     size = chunk_size(n, plan.fits[0].n_clusters * len(plan.fits))
     _check_memory(plan, n, min(size, len(seeds)))
     chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    return parallel(delayed(refit)(plan, chunk) for chunk in chunks)
+    return run_tasks(refit, [(plan, chunk) for chunk in chunks], n_jobs)
 
 
 def _check_memory(plan: Plan, n: int, size: int) -> None:

@@ -8,9 +8,8 @@ jobs changes no bit.
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from joblib import Parallel, delayed
-
 from credpart._arrays import Array
+from credpart._parallel import run_tasks
 from credpart._threads import one_blas_thread
 
 BLOCK_ROWS = 1 << 14  # objects in a block: larger ones would not be faster
@@ -37,11 +36,8 @@ class RowsInMemory(NamedTuple):
     def fold(self, kernel: Kernel) -> Sums:
         """The sums over all blocks of what the kernel returns, added in their order."""
         blocks = [slice(i, i + BLOCK_ROWS) for i in range(0, len(self.X), BLOCK_ROWS)]
-        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-        parts = jobs(
-            delayed(run_kernel)(kernel, self.X[rows], self.weights[rows], i)
-            for i, rows in enumerate(blocks)
-        )
+        tasks = [(kernel, self.X[rows], self.weights[rows], i) for i, rows in enumerate(blocks)]
+        parts = run_tasks(run_kernel, tasks, self.n_jobs)
         total = list(next(parts))
         for part in parts:
             total = [array + more for array, more in zip(total, part, strict=True)]

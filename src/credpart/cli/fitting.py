@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,11 @@ import pandas as pd
 
 from credpart._arrays import IntArray
 from credpart._checks import check_data, check_integer
-from credpart._files import check_folder, new_folder
+from credpart._files import new_folder, write_or_rescue
 from credpart._random import random_generator
-from credpart.cli.folder import FILES, Outcome, Request, describe
+from credpart.cli.completion import said_if_complete
+from credpart.cli.folder import FILES, Outcome, Request, Summary, describe
+from credpart.cli.signals import raise_if_stopped
 from credpart.cli.vocabulary import in_shell
 from credpart.clustering import CalibratedClustering
 from credpart.diagnostics import diagnose
@@ -25,18 +27,30 @@ from credpart.tables import Objects, Transform, read_objects
 
 
 def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: bool) -> None:
-    """Fit the model, and write the folder."""
+    """Fit the model, and write the folder, which is claimed before anything is computed."""
     folder = out or Path(f"credpart-{Path(request.source).stem}")
-    check_folder(folder, FILES, overwrite=force)
-    outcome = fit(request, quiet=quiet)
-    summary = describe(request, outcome)
-    with new_folder(folder, FILES, overwrite=force) as partial:
-        for name, write in FILES.items():
-            write(partial / name, request, outcome, summary)
-    if not quiet:
-        from credpart.cli.screen import show_fit
+    with said_if_complete(folder) as made:
+        with new_folder(folder, FILES, overwrite=force) as partial:
+            made.append(partial.stat())
+            outcome = fit(request, quiet=quiet)
+            summary = describe(request, outcome)
+            write_or_rescue(folder_writer(request, outcome, summary), partial, folder)
+            raise_if_stopped()
+        if not quiet:
+            from credpart.cli.screen import show_fit
 
-        show_fit(summary, outcome.partition, folder)
+            show_fit(summary, outcome.partition, folder)
+
+
+def folder_writer(request: Request, outcome: Outcome, summary: Summary) -> Callable[[Path], None]:
+    """What writes all files of a result into a folder."""
+
+    def write_all(folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        for name, write in FILES.items():
+            write(folder / name, request, outcome, summary)
+
+    return write_all
 
 
 def takes_categories(models: str | list[str]) -> bool:

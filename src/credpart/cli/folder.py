@@ -118,13 +118,18 @@ def write_model(path: Path, request: Request, outcome: Outcome, summary: Summary
 def write_summary(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
     """What was found, for programs."""
     # Names of files need not be text: as escapes they can always be written.
-    path.write_text(json.dumps(summary, indent=2, default=str) + "\n", encoding="utf-8")
+    put_text(path, json.dumps(summary, indent=2, default=str) + "\n")
 
 
 def write_report(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
     """The page to open in a browser."""
     page = report(outcome.result, outcome.notes(request, summary), outcome.diagnosis)
-    path.write_text(page, encoding="utf-8")
+    put_text(path, page)
+
+
+def put_text(path: Path, text: str) -> None:
+    """Write text as UTF-8, with the same ends of lines on every system."""
+    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 FILES: Mapping[str, Callable[[Path, Request, Outcome, Summary], None]] = {
@@ -139,12 +144,13 @@ FILES: Mapping[str, Callable[[Path, Request, Outcome, Summary], None]] = {
 def report(
     result: CalibratedResult, notes: Mapping[str, Any], diagnosis: Diagnosis | None = None
 ) -> str:
-    """The page on a result."""
+    """The page on a result; notes that a model saved from Python lacks are left out."""
+    source = notes.get("source")
     return to_html(
         result,
-        title=Path(notes["source"]).name,
-        classes=notes["classes"],
-        source=notes["source"],
-        command=notes["command"],
+        title=None if source is None else Path(source).name,
+        classes=notes.get("classes"),
+        source=source,
+        command=notes.get("command"),
         diagnosis=diagnosis,
     )

@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
@@ -26,7 +27,10 @@ def new_axes(ax: Axes | None, figsize: tuple[float, float] = (6.0, 4.5)) -> Axes
     """Return ``ax``, or the Axes of a new figure."""
     if ax is not None:
         return ax
-    return plt.subplots(figsize=figsize, layout="constrained")[1]
+    try:
+        return plt.subplots(figsize=figsize, layout="constrained")[1]
+    except ImportError:  # the backend is not there: a figure that can be saved, though not shown
+        return Figure(figsize=figsize, layout="constrained").subplots()
 
 
 def drawn_rows(n: int) -> IntArray:

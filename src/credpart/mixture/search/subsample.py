@@ -10,11 +10,11 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from credpart._arrays import Array, IntArray
 from credpart._checks import WeightedTable
 from credpart._columns import as_numbers, sortable
+from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
 from credpart.mixture.criteria import CRITERIA
@@ -75,13 +75,11 @@ def search_rows(
         for models in sets
         for c in sorted({c for c, _ in kept})
     ]
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     answers = {cell: found[cell] for cell in wanted if found[cell].flaw}
-    for done, refined in enumerate(
-        parallel(delayed(refine)(models, cells, limits) for models, cells in jobs if cells)
-    ):
+    tasks = [(models, cells, limits) for models, cells in jobs if cells]
+    for done, refined in enumerate(run_tasks(refine, tasks, n_jobs)):
         answers |= refined
-        progress("select", 0.5 + 0.5 * (done + 1) / len(jobs))
+        progress("select", 0.5 + 0.5 * (done + 1) / len(tasks))
     return SearchResult(answers, left_out)
 
 
