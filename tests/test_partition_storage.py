@@ -85,7 +85,7 @@ def write_array(path):
 
 
 def write_pickle(path):
-    about = np.array(json.dumps({"layout": "credpart.EvidentialPartition.1"}))
+    about = np.array(json.dumps({"layout": "credpart.EvidentialPartition.2"}))
     with path.open("wb") as stream:
         np.savez(stream, about=about, masses=np.array([{}], dtype=object))
 
@@ -95,7 +95,7 @@ def write_npz(path, **arrays):
         np.savez(stream, **arrays)
 
 
-ABOUT = {"layout": "credpart.EvidentialPartition.1", "cluster_names": None, "index": None}
+ABOUT = {"layout": "credpart.EvidentialPartition.2", "cluster_names": None, "index": None}
 FOREIGN = {
     "empty": lambda path: path.write_bytes(b""),
     "text": write_text,
