@@ -83,7 +83,6 @@ def describe(request: Request, outcome: Outcome) -> Summary:
         "sets": {name: count for name, count in partition.counts().items() if count},
         "diagnosis": outcome.diagnosis.to_dict(),
         "remarks": outcome.remarks,
-        "timings": dict(result.timings),
         "seed": options.seed,
         "source": request.source,
         "command": shlex.join(["credpart", *sys.argv[1:]]),
@@ -120,6 +119,11 @@ def write_summary(path: Path, request: Request, outcome: Outcome, summary: Summa
     path.write_text(json.dumps(summary, indent=2, default=str) + "\n", encoding="utf-8")
 
 
+def write_timings(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
+    """Seconds of each stage: the one file that differs between two runs of the same seed."""
+    path.write_text(json.dumps(dict(outcome.result.timings), indent=2) + "\n", encoding="utf-8")
+
+
 def write_report(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
     """The page to open in a browser."""
     page = report(outcome.result, outcome.notes(request, summary), outcome.diagnosis)
@@ -131,6 +135,7 @@ FILES: Mapping[str, Callable[[Path, Request, Outcome, Summary], None]] = {
     "intervals.npz": write_intervals,
     "model.npz": write_model,
     "summary.json": write_summary,
+    "timings.json": write_timings,
     "report.html": write_report,
 }
 
