@@ -61,7 +61,7 @@ def test_a_failed_save_leaves_the_old_file_and_no_other(example_2, tmp_path, mon
     def fail(*_, **__):
         raise OSError("disk full")
 
-    monkeypatch.setattr(np, "savez_compressed", fail)
+    monkeypatch.setattr(np.lib.format, "write_array", fail)
     with pytest.raises(OSError, match="disk full"):
         example_2.hard().save(path)
     assert path.read_bytes() == before

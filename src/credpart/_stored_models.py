@@ -90,12 +90,12 @@ def _check_header(
     field: str, header: Header, kind: str, names: tuple[str, ...], sizes: dict[str, int]
 ) -> None:
     if header.dtype.kind != kind or len(header.shape) != len(names):
-        raise ValueError(f"`{field}` is an array of {header.dtype} with shape {header.shape}")
+        raise ValueError(f"{field} is an array of {header.dtype} with shape {header.shape}")
     for name, size in zip(names, header.shape, strict=True):
         if name != "b" and sizes.setdefault(name, size) != size:
-            raise ValueError(f"`{field}` has shape {header.shape}, which no other array has")
+            raise ValueError(f"{field} has shape {header.shape}, which no other array has")
         if kind == "f" and header.dtype != np.float64:
-            raise ValueError(f"`{field}` is an array of {header.dtype}")
+            raise ValueError(f"{field} is an array of {header.dtype}")
 
 
 def _places(value: Any) -> Iterator[int]:
@@ -218,7 +218,7 @@ def _check_parameters(family: Any, params: Any, data: Table, is_sound: BoolArray
     _require(good, "proportions that are negative or do not sum to 1")
     family.check_columns(data)
     for name, stored, known in zip(params._fields, params, family.derived(params), strict=True):
-        _require(_agree(stored, known), f"`{name}` that does not follow from other parameters")
+        _require(_agree(stored, known), f"{name} that do not follow from other parameters")
     _require(not np.asarray(family.is_degenerate(params)).any(), "parameters of no distribution")
 
 

@@ -92,9 +92,7 @@ def targets() -> list[Target]:
         for name, partition in partitions.items():
             partition.save(path)
             load = EvidentialPartition.load
-            found.append(
-                Target(name, path.read_bytes(), load, describe_partition, use_partition)
-            )
+            found.append(Target(name, path.read_bytes(), load, describe_partition, use_partition))
     return found
 
 
@@ -119,7 +117,7 @@ def use_model(model: CalibratedClustering) -> None:
     assert np.allclose(result.posteriors.sum(axis=1), 1.0)
     check_masses(result.refit_partition(level=0.8).partition.masses)
     assert isinstance(repr(model) + repr(result.selection) + repr(result.mixture.params), str)
-    assert np.isfinite(result.mixture.bic) and np.isfinite(result.rmse)
+    assert np.isfinite([result.mixture.bic, result.rmse]).all()
     assert result.selection.table.notna().any(axis=None)
     again = io.BytesIO()
     about, arrays = _encoded(model, {})
@@ -497,7 +495,9 @@ def _raw_zip(entries: list[tuple[str, bytes, int, int]], *, is_shared: bool = Fa
     body, directory, first = b"", b"", None
     for name, data, size, checksum in entries:
         coded = name.encode()
-        fields = struct.pack("<HHHHHIIIHH", 20, 0, 8, 0, 33, checksum, len(data), size, len(coded), 0)
+        fields = struct.pack(
+            "<HHHHHIIIHH", 20, 0, 8, 0, 33, checksum, len(data), size, len(coded), 0
+        )
         place = len(body) if first is None or not is_shared else first
         if first is None or not is_shared:
             first = len(body)
@@ -651,14 +651,14 @@ def _count(
     *,
     is_damaged: bool,
 ) -> None:
-    outcome = judge(
-        victim, content, path, is_damaged=is_damaged, original=originals[victim.name]
-    )
+    outcome = judge(victim, content, path, is_damaged=is_damaged, original=originals[victim.name])
     tally.outcomes[outcome.split(":")[0]] += 1
     if outcome.startswith("WRONG"):
         tally.failures.append(f"{victim.name}: {outcome}")
         if "KEEP" in os.environ:
-            Path(os.environ["KEEP"], f"{len(tally.failures)}-{victim.name}.npz").write_bytes(content)
+            Path(os.environ["KEEP"], f"{len(tally.failures)}-{victim.name}.npz").write_bytes(
+                content
+            )
 
 
 def limit_memory() -> None:
@@ -677,15 +677,19 @@ def main() -> int:
     options = parser.parse_args()
     limit_memory()
     tallies = attack(options.damaged, options.forged, options.seed)
-    print("| attack | tries | equal | refused | holds together | failures |\n|---|---|---|---|---|---|")
+    print("| attack | tries | equal | refused | holds together | failures |")
+    print("|---|---|---|---|---|---|")
     for name, (outcomes, failures) in tallies.items():
         counts = [outcomes[word] for word in ("equal", "refused", "holds together")]
-        print(f"| {name} | {sum(outcomes.values())} |", *(f"{k} |" for k in (*counts, len(failures))))
+        print(
+            f"| {name} | {sum(outcomes.values())} |", *(f"{k} |" for k in (*counts, len(failures)))
+        )
     failures = [f"{name}: {what}" for name, tally in tallies.items() for what in tally.failures]
     for what in failures[:50]:
         print(what[:400])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"{options.damaged} damaged, {options.forged} forged, {len(failures)} failures, {peak:.2f} GB")
+    tries = f"{options.damaged} damaged, {options.forged} forged"
+    print(f"{tries}, {len(failures)} failures, {peak:.2f} GB of memory")
     return bool(failures)
 
 

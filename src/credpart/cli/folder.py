@@ -16,6 +16,7 @@ from credpart._arrays import IntArray
 from credpart.diagnostics import Diagnosis
 from credpart.metrics import adjusted_rand, confusion, shares
 from credpart.partition import EvidentialPartition
+from credpart.partition.npz import write_arrays
 from credpart.report import to_html
 from credpart.result import CalibratedResult
 from credpart.storage import dump_model
@@ -104,7 +105,8 @@ def write_intervals(path: Path, request: Request, outcome: Outcome, summary: Sum
     """The bounds of all pairs of fitted objects."""
     intervals = outcome.result.intervals
     arrays = {"lower": intervals.lower, "upper": intervals.upper}
-    np.savez_compressed(path, allow_pickle=False, **arrays, level=np.array(intervals.level))
+    with path.open("wb") as stream:
+        write_arrays(stream, arrays | {"level": np.array(intervals.level)})
 
 
 def write_model(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:

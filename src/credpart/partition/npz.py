@@ -78,8 +78,18 @@ def write_npz(path: Path, about: dict[str, Any], **arrays: NDArray[Any]) -> None
 def dump_npz(stream: BinaryIO, about: dict[str, Any], **arrays: NDArray[Any]) -> None:
     """Write the arrays and ``about`` to a stream."""
     content = {ABOUT: np.array(json.dumps(about)), **arrays}
-    digest = np.array(content_digest(content))
-    np.savez_compressed(stream, allow_pickle=False, digest=digest, **content)
+    write_arrays(stream, {DIGEST: np.array(content_digest(content)), **content})
+
+
+def write_arrays(stream: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays as `numpy.savez_compressed` does, but never a pickle.
+
+    NumPy 2.0 takes its argument ``allow_pickle`` for one more array.
+    """
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
 
 
 def content_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
