@@ -1,3 +1,4 @@
+import hashlib
 import json
 from functools import partial
 
@@ -139,6 +140,32 @@ def test_damaged_files_are_refused_or_harmless(tmp_path_factory, data):
         assert EvidentialPartition.load(path) == partition
     except ValueError as error:
         assert "must be a file written by" in str(error)  # noqa: PT017
+
+
+def test_a_file_says_its_own_digest(example_2, tmp_path):
+    path = tmp_path / "partition.npz"
+    example_2.save(path)
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    digest = str(arrays.pop("digest"))
+    text = b""
+    for name in ("about", "focal_sets", "masses"):
+        array = arrays[name]
+        line = f'["{name}", "{array.dtype.str}", false, {list(array.shape)}]'
+        text += line.encode() + b"\n" + array.tobytes()
+    assert digest == hashlib.sha256(text).hexdigest()
+
+
+def test_a_changed_number_is_found_by_the_digest(tmp_path):
+    path = tmp_path / "partition.npz"
+    EvidentialPartition.from_hard([0, 1]).save(path)
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    arrays["masses"] = arrays["masses"][::-1]  # two objects exchange their masses
+    with path.open("wb") as stream:
+        np.savez_compressed(stream, **arrays)
+    with pytest.raises(ValueError, match="its content is not that of its digest: the file is dam"):
+        EvidentialPartition.load(path)
 
 
 def test_paths_that_do_not_exist_are_named(example_2, tmp_path):

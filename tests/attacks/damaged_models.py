@@ -59,7 +59,7 @@ class Target(NamedTuple):
 
 def targets() -> list[Target]:
     """Models of all families, and partitions, as small as they can be."""
-    options = {"n_replicates": 20, "random_state": 0}
+    options = {"n_replicates": 20, "random_state": 0, "tol": 1e-3, "n_starts": 1}
     butterfly, iris = load_butterfly().X, load_iris().X[::5]
     kinds = iris.assign(kind=np.where(np.arange(len(iris)) % 3 == 0, "a", "b"))
     answers = pd.DataFrame(np.random.default_rng(0).integers(0, 3, (30, 4)).astype(str))
