@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import struct
 from typing import NamedTuple
 
 import numpy as np
@@ -271,6 +272,17 @@ def test_a_folder_a_pipe_and_nothing_are_refused(tmp_path):
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(FileAccessError, match=r"`path` must be a file, got .* which is none"):
             load_model(path)
+
+
+def test_a_file_without_content_that_claims_a_terabyte_is_refused(tmp_path):
+    size, of_directory = 10**12, 2**32 - 2
+    path = tmp_path / "model.npz"
+    with path.open("wb") as stream:  # it takes no room on the disk
+        stream.truncate(size)
+        stream.seek(size - 22)
+        stream.write(b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, of_directory, 0, 0))
+    with pytest.raises(FileContentError, match=r"of memory that are free, got a file of 1e\+03 GB"):
+        load_model(path)
 
 
 def test_a_model_that_does_not_fit_in_memory_is_refused(tmp_path, monkeypatch):

@@ -44,6 +44,9 @@ DEEP = "deep:"
 CEILING = 2 << 30  # bytes of address space above what the program takes at the start
 
 
+SAVED: list[bytes] = []  # all files that are attacked
+
+
 class Target(NamedTuple):
     """Something that was saved."""
 
@@ -93,6 +96,7 @@ def targets() -> list[Target]:
             partition.save(path)
             load = EvidentialPartition.load
             found.append(Target(name, path.read_bytes(), load, describe_partition, use_partition))
+    SAVED[:] = [target.content for target in found]
     return found
 
 
@@ -214,6 +218,13 @@ def exchange_entries(content: bytes, rng: np.random.Generator) -> bytes:
     return _zip(entries)
 
 
+def mix(content: bytes, rng: np.random.Generator) -> bytes:
+    """The beginning is that of another file: what a reader sees while a file is written over."""
+    other = _pick(rng, [saved for saved in SAVED if saved != content])
+    place = int(rng.integers(1, min(len(content), len(other))))
+    return other[:place] + content[place:]
+
+
 def _zip(entries: dict[str, bytes]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
@@ -234,6 +245,7 @@ DAMAGE: dict[str, Callable[[bytes, np.random.Generator], bytes]] = {
     "bytes appended": append,
     "a byte of an entry changed": rewrite_entry,
     "entries exchanged": exchange_entries,
+    "mixed with another file": mix,
 }
 
 

@@ -123,6 +123,8 @@ def read_npz(
 
     ``check`` gets ``about`` and the headers of the arrays, before any of these is made.
     """
+    # The list of its entries is read at once, and an archive may be nothing but that list.
+    check_memory(path, path.stat().st_size, "a file")
     with path.open("rb") as stream, Archive(stream) as archive:
         needed = sum(header.n_bytes for header in archive.headers.values())
         check_memory(path, needed)
@@ -170,15 +172,15 @@ def one_error(path: str | os.PathLike[str], writer: str) -> Iterator[None]:
         raise InputError("path", requirement, Message(f"{name!r} ({reason})")) from error
 
 
-def check_memory(path: Path, needed: float) -> None:
-    """Refuse a file whose arrays need more memory than is free."""
+def check_memory(path: Path, needed: float, what: str = "arrays") -> None:
+    """Refuse a file that needs more memory than is free."""
     free = free_memory()
     if free is not None and needed > free:
         raise FileContentError(
             "path",
             str(path),
             f"fit in the {free / GIGA:.3g} GB of memory that are free",
-            Message(f"arrays of {needed / GIGA:.3g} GB"),
+            Message(f"{what} of {needed / GIGA:.3g} GB"),
             "Read it on a machine with more memory.",
         )
 
