@@ -53,6 +53,17 @@ def test_summary_says_what_was_done(fitted):
     assert summary["confusion"]["setosa"]["{setosa}"] == 50
 
 
+def test_two_runs_of_a_command_differ_in_their_timings_only(tmp_path, monkeypatch):
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        assert run("fit", "iris", *QUICK, "--out", "out", "--quiet") == 0
+    for name in set(FILES) - {"timings.json"}:
+        one, other = ((folder / "out" / name).read_bytes() for folder in folders)
+        assert one == other, name
+
+
 def test_nothing_is_overwritten_without_force(fitted, capsys):
     before = (fitted / "masses.csv").read_bytes()
     assert run("fit", "butterfly", "--out", fitted) == 2
