@@ -76,6 +76,14 @@ def test_an_index_that_json_cannot_say_is_refused_before_writing(example_2, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
+def test_text_that_no_file_can_say_is_refused(example_2, tmp_path):
+    with pytest.raises(ValueError, match="`cluster_names` must be text that UTF-8 can say"):
+        EvidentialPartition.from_hard([0, 1], cluster_names=["a", "\ud800"])
+    odd = EvidentialPartition.from_hard([0, 1], index=("a", "\ud800"))
+    with pytest.raises(ValueError, match="`index` must hold text, numbers, times or tuples"):
+        odd.save(tmp_path / "partition.npz")
+
+
 def write_text(path):
     path.write_text("not a partition")
 

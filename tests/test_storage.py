@@ -88,6 +88,15 @@ def test_notes_stand_beside_the_model(tmp_path):
     assert load_with_notes(tmp_path / "model.npz")[1] == notes
 
 
+def test_notes_without_end_are_refused(tmp_path):
+    deep = 0
+    for _ in range(200):
+        deep = [deep]
+    with pytest.raises(ValueError, match="`notes` must have at most 99 levels of lists in lists"):
+        save_model(MODELS["one structure"], tmp_path / "model.npz", notes={"deep": deep})
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_generator_is_not_kept(tmp_path):
     model = CalibratedClustering(2, model="EII", n_replicates=20)
     model.set_params(random_state=np.random.default_rng(0)).fit(IRIS)

@@ -16,7 +16,7 @@ import numpy as np
 
 from credpart._arrays import Array, BoolArray
 from credpart._bootstrap.replicates import FamilyReplicates, Replicates
-from credpart._checks import Table, check_cells, check_weights
+from credpart._checks import Table, check_cells, check_weights, is_writable
 from credpart._columns import Columns
 from credpart.calibration_options import CalibrationOptions
 from credpart.intervals import PairwiseIntervals
@@ -49,6 +49,11 @@ SHAPES: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
         "n_iter": ("i", ("B",)),
         "status": ("i", ("B",)),
     },
+    "Standardisation": {
+        "center": ("f", ("d",)),
+        "rounding_unit": ("f", ("d",)),
+        "scale": ("f", ("d",)),
+    },
     "Table": {"values": ("f", ("n", "d"))},
 }
 # Rounding differs between machines, and densities of nearly singular components multiply it.
@@ -73,6 +78,8 @@ def check_sizes(about: Mapping[str, Any], headers: Mapping[str, Header]) -> None
                 stated.add(place)
     if not {"n", "d", "c", "f", "B", "pairs"} <= sizes.keys():
         raise ValueError("parts of the model are missing")
+    if 0 in (size for name, size in sizes.items() if name != "pairs"):
+        raise ValueError("arrays without numbers")
     if 2 * sizes["pairs"] != sizes["n"] * (sizes["n"] - 1):
         raise ValueError(f"intervals of {sizes['pairs']} pairs for {sizes['n']} objects")
     if not about["own_families"]:  # only a family of one's own may have other arrays
@@ -162,6 +169,7 @@ def _check_table(table: Table) -> None:
     for known, codes in zip(levels, values.T, strict=True):
         if known is not None:
             good = isinstance(known, tuple) and all(isinstance(k, str | int) for k in known)
+            good = good and _are_texts(k for k in known if isinstance(k, str))
             _require(good and len(set(known)) == len(known) >= 2, "levels that are none")
             seen = codes[~np.isnan(codes)]
             _require(bool(np.isin(seen, np.arange(len(known))).all()), "codes without a level")
@@ -293,7 +301,7 @@ def _labels(index: Any) -> list[Any] | None:
 
 
 def _are_texts(values: Any) -> bool:
-    return all(isinstance(value, str) for value in values)
+    return all(isinstance(value, str) and is_writable(value) for value in values)
 
 
 def _require_types(*pairs: tuple[Any, type]) -> None:

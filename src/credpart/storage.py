@@ -35,7 +35,9 @@ from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
 from credpart.partition.npz import (
     KINDS,
+    MOST_LEVELS,
     decode_index,
+    depth,
     dump_npz,
     encode_index,
     one_error,
@@ -203,6 +205,9 @@ def _encoded(
         "own_families": sorted(writer.own),
         "content": content._asdict(),
     }
+    if depth(about) > MOST_LEVELS:
+        got = Message("more than that")
+        raise InputError("notes", f"have at most {MOST_LEVELS - 1} levels of lists in lists", got)
     return about, {str(i): array for i, array in enumerate(writer.arrays)}
 
 

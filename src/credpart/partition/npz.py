@@ -28,6 +28,7 @@ from typing import Any, BinaryIO, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from credpart._checks import is_writable
 from credpart._files import new_file
 from credpart._memory import GIGA, free_memory
 from credpart._messages import Message, Name
@@ -42,6 +43,7 @@ HEADER = re.compile(
     rb"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), \} *\n"
 )
 MOST_AXES = 32
+MOST_LEVELS = 100  # of lists in lists in ``about``: recursion over more may fail
 LARGEST_RATIO = 1032  # deflate never makes less than one byte of so many
 ENTRY_BYTES = 30  # of the header of an entry, without its name
 CHUNK = 1 << 20
@@ -133,6 +135,8 @@ def read_npz(
         if not isinstance(about, dict) or about.get("layout") != layout:
             found = about.get("layout") if isinstance(about, dict) else None
             raise ValueError(f"its layout is {found!r}, and this version reads {layout!r}")
+        if depth(about) > MOST_LEVELS:
+            raise ValueError(f"its text has lists in lists, more than {MOST_LEVELS} levels of them")
         others = {name: header for name, header in archive.headers.items() if name not in arrays}
         if check is not None:
             check(about, others)
@@ -142,6 +146,20 @@ def read_npz(
         raise ValueError("its content is not that of its digest: the file is damaged")
     del arrays[ABOUT]
     return about, arrays
+
+
+def depth(value: Any) -> int:
+    """Number of levels of lists in lists of a JSON text.
+
+    >>> depth(0), depth({"a": [1, [2]]})
+    (0, 3)
+    """
+    levels, parts = 0, [value]
+    while parts := [part for part in parts if isinstance(part, dict | list | tuple)]:
+        levels += 1
+        inner = (part.values() if isinstance(part, dict) else part for part in parts)
+        parts = [part for several in inner for part in several]
+    return levels
 
 
 def _text(array: NDArray[Any]) -> str:
@@ -303,7 +321,9 @@ def _encode(label: Any) -> Any:
         return [_encode(part) for part in label]
     if isinstance(label, datetime):
         return {"time": label.isoformat()}
-    if label is None or isinstance(label, str | int | float):
+    if label is None or isinstance(label, int | float):
+        return label
+    if isinstance(label, str) and is_writable(label):
         return label
     saved = "hold text, numbers, times or tuples of these to be saved"
     raise InputError("index", saved, label, "Convert its labels to text.")
@@ -316,4 +336,6 @@ def _decode(label: Any) -> Any:
         import pandas as pd
 
         return pd.Timestamp(label["time"])
+    if isinstance(label, str) and not is_writable(label):
+        raise ValueError(f"the label {label!r} is no text")
     return label
