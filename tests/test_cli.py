@@ -49,10 +49,23 @@ def test_masses_are_those_of_the_library_to_the_byte(fitted):
 def test_summary_says_what_was_done(fitted):
     summary = json.loads((fitted / "summary.json").read_text())
     wanted = {"n", "n_clusters", "model", "loglik", "bic", "level", "replicates", "objective"}
-    assert wanted | {"timings", "seed", "version"} <= summary.keys()
+    assert wanted | {"seed", "version"} <= summary.keys()
+    stages = {"select", "bootstrap", "intervals", "partition"}
+    assert json.loads((fitted / "timings.json").read_text()).keys() == stages
     assert {path.name for path in fitted.iterdir()} == set(FILES)
     assert (summary["n"], summary["n_clusters"], summary["seed"]) == (150, 3, 1)
     assert summary["confusion"]["setosa"]["{setosa}"] == 50
+
+
+def test_two_runs_of_a_command_differ_in_their_timings_only(tmp_path, monkeypatch):
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        assert run("fit", "iris", *QUICK, "--out", "out", "--quiet") == 0
+    for name in set(FILES) - {"timings.json"}:
+        one, other = ((folder / "out" / name).read_bytes() for folder in folders)
+        assert one == other, name
 
 
 def test_nothing_is_overwritten_without_force(fitted, capsys):

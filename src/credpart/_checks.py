@@ -88,6 +88,19 @@ def check_fraction(name: str, value: object) -> float:
     return float(value)
 
 
+def is_writable(text: str) -> bool:
+    r"""Whether a text can be written in UTF-8: half of a surrogate pair cannot.
+
+    >>> is_writable("é"), is_writable("\ud800")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def check_positive(name: str, value: object) -> float:
     """Return ``value`` as a finite float > 0."""
     good = isinstance(value, Real) and not isinstance(value, bool)

@@ -20,7 +20,8 @@ from credpart import __version__
 from credpart._bootstrap.replicates import FamilyReplicates, RefitDecision, Replicates
 from credpart._checks import Table
 from credpart._columns import Columns
-from credpart._messages import Message, Name
+from credpart._messages import Message
+from credpart._stored_models import check_parameters_of_calls, check_result, check_sizes
 from credpart.calibration_options import CalibrationOptions
 from credpart.clustering import CalibratedClustering
 from credpart.errors import InputError, InputTypeError
@@ -34,10 +35,13 @@ from credpart.mixture.search.selection import Selection
 from credpart.pairs import Landmarks, Sample
 from credpart.partition import EvidentialPartition
 from credpart.partition.npz import (
-    UNREADABLE,
+    KINDS,
+    MOST_LEVELS,
     decode_index,
+    depth,
     dump_npz,
     encode_index,
+    one_error,
     read_npz,
     write_npz,
 )
@@ -100,7 +104,8 @@ def save_model(
     Notes
     -----
     A ``random_state`` that is not an integer is not kept: the loaded estimator has None, and its
-    ``result_.options.seed`` says which seed gives the same result.
+    ``result_.options.seed`` says which seed gives the same result.  Timings are not kept either:
+    two models of the same data and seed make the same file.
 
     Examples
     --------
@@ -163,17 +168,13 @@ def load_with_notes(
 ) -> tuple[CalibratedClustering, dict[str, Any]]:
     """Return the model that `save_model` wrote, and the notes beside it."""
     own = {family.__name__: _check_family("families", family) for family in families}
-    try:
-        about, arrays = read_npz(Path(path), LAYOUT)
+    with one_error(path, "save_model"):
+        about, arrays = read_npz(Path(path), LAYOUT, check_sizes)
         missing = [name for name in about["own_families"] if name not in own]
         if not missing:
             content = Content(**about["content"])
             model = _estimator(_Reader(arrays, content.objects, own), content)
             return model, dict(about["notes"])
-    except UNREADABLE as error:
-        requirement = Message("be a file written by ", Name("save_model"))
-        got = Message(f"{os.fspath(path)!r} ({error})")
-        raise InputError("path", requirement, got) from error
     raise InputError(
         "families",
         f"hold the classes of all families of one's own that the model has, {', '.join(missing)}",
@@ -208,6 +209,9 @@ def _encoded(
         "own_families": sorted(writer.own),
         "content": content._asdict(),
     }
+    if depth(about) > MOST_LEVELS:
+        got = Message("more than that")
+        raise InputError("notes", f"have at most {MOST_LEVELS - 1} levels of lists in lists", got)
     return about, {str(i): array for i, array in enumerate(writer.arrays)}
 
 
@@ -218,7 +222,12 @@ def _estimator(reader: "_Reader", content: Content) -> CalibratedClustering:
         raise ValueError(f"its parameters are {list(parameters)}")
     if not isinstance(result, CalibratedResult):
         raise ValueError(f"its result is a {type(result).__name__}")
-    return _fitted(model.set_params(**parameters), result, reader.decode(content.feature_names))
+    check_parameters_of_calls(parameters)
+    check_result(result)
+    names = reader.decode(content.feature_names)
+    if names is not None and len(names) != result.data.values.shape[1]:
+        raise ValueError("it has names of other columns")
+    return _fitted(model.set_params(**parameters), result, names)
 
 
 def _fitted(
@@ -280,12 +289,7 @@ class _Writer:
         for kind, encode in ENCODERS.items():
             if isinstance(value, kind):
                 return encode(self, value)
-        raise InputTypeError(
-            "model",
-            "hold arrays, numbers and text to be saved",
-            value,
-            "A family of your own can say in `state` what it has to remember.",
-        )
+        raise _refusal(value)
 
     def family(self, family: Family) -> dict[str, Any]:
         """A family by its name."""
@@ -298,6 +302,8 @@ class _Writer:
         """Arrays of objects, such as names of columns, would need pickle."""
         if value.dtype == object:
             return {"names": [str(name) for name in value]}
+        if value.dtype.kind not in KINDS or not value.dtype.itemsize:
+            raise _refusal(value)
         self.arrays.append(value)
         return {"array": len(self.arrays) - 1}
 
@@ -307,8 +313,19 @@ class _Writer:
         return {"object": len(self.objects) - 1}
 
 
+def _refusal(value: Any) -> InputTypeError:
+    return InputTypeError(
+        "model",
+        "hold arrays, numbers and text to be saved",
+        value,
+        "A family of your own can say in `state` what it has to remember.",
+    )
+
+
 def _fields(value: Any) -> dict[str, Any]:
     """What a value of the closed list is made from."""
+    if isinstance(value, CalibratedResult):
+        value = dataclasses.replace(value, timings={})
     if isinstance(value, Enum):
         return {"value": value.value}
     if isinstance(value, tuple):

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from credpart._arrays import Array
 from credpart._checks import check_choice, check_positive, in_cell
 from credpart._messages import ColumnName, Message, Name, Part, RowNumber
+from credpart._parquet import check_parquet_size
 from credpart.datasets import DATASETS, load
 from credpart.datasets.loaders import CLASSES
 from credpart.errors import (
@@ -256,6 +257,7 @@ def _read_text(path: Path, separators: Sequence[str]) -> Loaded:
 
 def _read_parquet(path: Path) -> Loaded:
     _extra("pyarrow", "a .parquet file")
+    check_parquet_size(path)
     try:
         frame = pd.read_parquet(path, engine="pyarrow")
     except ValueError as error:  # what pyarrow raises is one

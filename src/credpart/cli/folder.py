@@ -16,6 +16,7 @@ from credpart._arrays import IntArray
 from credpart.diagnostics import Diagnosis
 from credpart.metrics import adjusted_rand, confusion, shares
 from credpart.partition import EvidentialPartition
+from credpart.partition.npz import write_arrays
 from credpart.report import to_html
 from credpart.result import CalibratedResult
 from credpart.storage import dump_model
@@ -84,7 +85,6 @@ def describe(request: Request, outcome: Outcome) -> Summary:
         "sets": {name: count for name, count in partition.counts().items() if count},
         "diagnosis": outcome.diagnosis.to_dict(),
         "remarks": outcome.remarks,
-        "timings": dict(result.timings),
         "seed": options.seed,
         "source": request.source,
         "command": shlex.join(["credpart", *sys.argv[1:]]),
@@ -106,7 +106,8 @@ def write_intervals(path: Path, request: Request, outcome: Outcome, summary: Sum
     """The bounds of all pairs of the objects that were compared, and their rows in the fit."""
     intervals, rows = outcome.result.intervals, outcome.result.sample.rows
     arrays = {"lower": intervals.lower, "upper": intervals.upper, "rows": rows}
-    np.savez_compressed(path, allow_pickle=False, **arrays, level=np.array(intervals.level))
+    with path.open("wb") as stream:
+        write_arrays(stream, arrays | {"level": np.array(intervals.level)})
 
 
 def write_model(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
@@ -119,6 +120,11 @@ def write_summary(path: Path, request: Request, outcome: Outcome, summary: Summa
     """What was found, for programs."""
     # Names of files need not be text: as escapes they can always be written.
     put_text(path, json.dumps(summary, indent=2, default=str) + "\n")
+
+
+def write_timings(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
+    """Seconds of each stage: the one file that differs between two runs of the same seed."""
+    put_text(path, json.dumps(dict(outcome.result.timings), indent=2) + "\n")
 
 
 def write_report(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
@@ -137,6 +143,7 @@ FILES: Mapping[str, Callable[[Path, Request, Outcome, Summary], None]] = {
     "intervals.npz": write_intervals,
     "model.npz": write_model,
     "summary.json": write_summary,
+    "timings.json": write_timings,
     "report.html": write_report,
 }
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from credpart._arrays import Array, BoolArray, IntArray
+from credpart._checks import Table
 from credpart.errors import UnsupportedError
 from credpart.mixture.covariance.batched import ABSENT as ABSENT
 
@@ -238,6 +239,19 @@ class MixtureFamily(ABC, Generic[P]):
         family = cls.__new__(cls)
         vars(family).update(state)
         return family
+
+    # How it is checked when it comes out of a file
+
+    def check_columns(self, table: Table) -> None:
+        """Raise ValueError if the family cannot be one of these data."""
+
+    def derived(self, params: P) -> P:
+        """The parameters, with those that follow from others computed anew.
+
+        A file whose parameters differ from these is refused.  The default is for families whose
+        parameters are free of each other.
+        """
+        return params
 
     # What makes families easy to write
 

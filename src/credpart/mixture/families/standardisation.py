@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from credpart._arrays import Array, BoolArray, IntArray, make_read_only
+from credpart._checks import Table
 from credpart.mixture.covariance.structures import TABLE
 from credpart.mixture.families.base import ABSENT, MixtureFamily, P
 
@@ -60,6 +61,17 @@ class Standardisation:
         pairs = pairs_of(X.shape[1], all(row.diagonal for row in rows))
         is_unit_free = all(row.is_unit_free for row in rows)
         return cls(center, scale, pairs, ROUNDING * np.exp2(spread), is_unit_free)
+
+    def check(self, d: int) -> None:
+        """Raise ValueError if it is none of d columns."""
+        parts = self.center, self.scale, self.rounding_unit
+        if any(part.shape != (d,) or not np.isfinite(part).all() for part in parts):
+            raise ValueError("centres and scales that are not those of the columns")
+        if not (self.scale > 0.0).all() or not (self.rounding_unit > 0.0).all():
+            raise ValueError("scales of columns that are not positive")
+        known = (np.array(pairs_of(d, is_diagonal)) for is_diagonal in (True, False))
+        if not any(np.array_equal(np.array(self.pairs), pairs) for pairs in known):
+            raise ValueError("pairs of columns that are none")
 
     @property
     def d(self) -> int:
@@ -171,3 +183,11 @@ class StandardisedFamily(ScaleFamily[P]):
     def n_free(self, c: int) -> int:
         """Number of free parameters without any constraint on the scale matrices."""
         return self.n_parameters("VVV", c)
+
+    def check_columns(self, table: Table) -> None:
+        """Raise ValueError if the family cannot be one of these data."""
+        d = table.values.shape[1]
+        self.standardisation.check(d)
+        prior = getattr(self, "prior", None)
+        if prior is not None and (prior.shape != (d, d) or not np.isfinite(prior).all()):
+            raise ValueError("a prior that is not one of the columns")
