@@ -229,7 +229,7 @@ def test_weights_do_what_repeated_rows_do():
 
 def test_a_linear_replicate_is_an_ordinary_one():
     replicates = bootstrap(X3, FITS["EEE"], 40, refit="linear", random_state=0)
-    assert replicates.counts()["ok"] == 40
+    assert repr(replicates) == "Replicates(40 nonparametric, linear: 40 ok)"
     assert (replicates.n_iter == 0).all()
     assert replicates.posteriors(X3).sum(axis=2) == pytest.approx(1.0)
     covariances = replicates.parts[0].family.to_data_units(replicates.parts[0].params).covariances

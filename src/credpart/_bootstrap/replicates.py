@@ -115,7 +115,8 @@ class Replicates:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in self.counts().items() if count)
-        return f"Replicates({len(self)} {self.resampling}: {counts})"
+        how = "" if self.decision is None else f", {self.decision.kind}"
+        return f"Replicates({len(self)} {self.resampling}{how}: {counts})"
 
     @property
     def n_clusters(self) -> IntArray:
