@@ -27,35 +27,40 @@ from credpart.mixture.models import MODELS
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.optimisation.mixtures import take_params
 from credpart.mixture.search.selection import Selection
+from credpart.pairs import Landmarks, Sample
 from credpart.partition import EvidentialPartition
 from credpart.partition.npz import Header
 from credpart.result import CalibratedResult
 
-# Kind of numbers and sizes of the arrays of each value.  n objects, d columns, c clusters, f focal
-# sets, B replicates, b of them in one family; `pairs` are n (n - 1) / 2.
+# Type and sizes of the arrays of each value.  n objects, d columns, c clusters, f focal sets, B
+# replicates, s objects that are all compared, l landmarks; `pairs` are s (s - 1) / 2.  Two sizes
+# differ from value to value: b replicates of one family, m objects with masses.
 SHAPES: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "CalibratedResult": {"weights": ("f", ("n",)), "posteriors": ("f", ("n", "c"))},
-    "EvidentialPartition": {"masses": ("f", ("n", "f")), "focal_sets": ("b", ("f", "c"))},
+    "CalibratedResult": {"weights": ("f8", ("n",)), "posteriors": ("f8", ("n", "c"))},
+    "EvidentialPartition": {"masses": ("f8", ("m", "f")), "focal_sets": ("b", ("f", "c"))},
     "FamilyReplicates": {"rows": ("i", ("b",))},
+    "Landmarks": {"weights": ("f8", ("l",)), "posteriors": ("f4", ("l", "c", "B"))},
     "PairwiseIntervals": {
-        "lower": ("f", ("pairs",)),
-        "upper": ("f", ("pairs",)),
-        "own_lower": ("f", ("n",)),
-        "own_upper": ("f", ("n",)),
+        "lower": ("f8", ("pairs",)),
+        "upper": ("f8", ("pairs",)),
+        "own_lower": ("f8", ("s",)),
+        "own_upper": ("f8", ("s",)),
     },
     "Replicates": {
-        "loglik": ("f", ("B",)),
+        "loglik": ("f8", ("B",)),
         "models": ("U", ("B",)),
         "n_iter": ("i", ("B",)),
         "status": ("i", ("B",)),
     },
+    "Sample": {"rows": ("i", ("s",)), "weights": ("f8", ("s",))},
     "Standardisation": {
-        "center": ("f", ("d",)),
-        "rounding_unit": ("f", ("d",)),
-        "scale": ("f", ("d",)),
+        "center": ("f8", ("d",)),
+        "rounding_unit": ("f8", ("d",)),
+        "scale": ("f8", ("d",)),
     },
-    "Table": {"values": ("f", ("n", "d"))},
+    "Table": {"values": ("f8", ("n", "d"))},
 }
+LOCAL = ("b", "m")
 # Rounding differs between machines, and densities of nearly singular components multiply it.
 SAME = 1e-3
 SUM_TOLERANCE = 1e-6
@@ -76,12 +81,14 @@ def check_sizes(about: Mapping[str, Any], headers: Mapping[str, Header]) -> None
                 place = str(one["fields"][field]["array"])
                 _check_header(field, headers[place], kind, names, sizes)
                 stated.add(place)
-    if not {"n", "d", "c", "f", "B", "pairs"} <= sizes.keys():
+    if not {"n", "d", "c", "f", "B", "s", "pairs"} <= sizes.keys():
         raise ValueError("parts of the model are missing")
     if 0 in (size for name, size in sizes.items() if name != "pairs"):
         raise ValueError("arrays without numbers")
-    if 2 * sizes["pairs"] != sizes["n"] * (sizes["n"] - 1):
-        raise ValueError(f"intervals of {sizes['pairs']} pairs for {sizes['n']} objects")
+    if 2 * sizes["pairs"] != sizes["s"] * (sizes["s"] - 1):
+        raise ValueError(f"intervals of {sizes['pairs']} pairs for {sizes['s']} objects")
+    if max(sizes["s"], sizes["m"], sizes.get("l", 0)) > sizes["n"]:
+        raise ValueError(f"arrays of more than the {sizes['n']} objects")
     if not about["own_families"]:  # only a family of one's own may have other arrays
         d = sizes["d"]
         levels = sum(_n_cells(one["fields"].get("levels")) for one in content["objects"])
@@ -96,13 +103,14 @@ def check_sizes(about: Mapping[str, Any], headers: Mapping[str, Header]) -> None
 def _check_header(
     field: str, header: Header, kind: str, names: tuple[str, ...], sizes: dict[str, int]
 ) -> None:
-    if header.dtype.kind != kind or len(header.shape) != len(names):
+    is_kind = header.dtype.kind == kind[0] and (kind[0] != "f" or header.dtype.str[1:] == kind)
+    if not is_kind or len(header.shape) != len(names):
         raise ValueError(f"{field} is an array of {header.dtype} with shape {header.shape}")
     for name, size in zip(names, header.shape, strict=True):
-        if name != "b" and sizes.setdefault(name, size) != size:
+        if name in LOCAL:
+            sizes[name] = max(sizes.get(name, 0), size)
+        elif sizes.setdefault(name, size) != size:
             raise ValueError(f"{field} has shape {header.shape}, which no other array has")
-        if kind == "f" and header.dtype != np.float64:
-            raise ValueError(f"{field} is an array of {header.dtype}")
 
 
 def _places(value: Any) -> Iterator[int]:
@@ -145,7 +153,7 @@ def check_result(result: CalibratedResult) -> None:
     _check_selection(result)
     _check_posteriors(result)
     _check_replicates(result)
-    _require(result.intervals.n_objects == n, "intervals of other objects")
+    _check_pairs(result)
     _require(result.intervals.level == result.options.level, "intervals at another level")
     _require(result.intervals.own_lower is not None, "no intervals of objects and their copies")
     _require(result.partition.masses.shape[0] == n, "masses of other objects")
@@ -153,6 +161,28 @@ def check_result(result: CalibratedResult) -> None:
     _require(result.partition.cluster_names is None, "names of clusters")
     _require(_labels(result.partition.index) == _labels(result.data.index), "masses of others")
     _require(0.0 <= result.objective < np.inf, "an objective that is none")
+
+
+def _check_pairs(result: CalibratedResult) -> None:
+    """The objects that were all compared, and the landmarks that the others were compared with."""
+    _require_types((result.sample, Sample))
+    rows, n = result.sample.rows, len(result.weights)
+    check_weights("weights", result.sample.weights, len(rows))
+    _require(bool((np.diff(rows) > 0).all() and rows[0] >= 0 and rows[-1] < n), "rows of others")
+    _require(result.intervals.n_objects == len(rows), "intervals of other objects")
+    landmarks = result.landmarks
+    if landmarks is None:
+        return
+    _require_types((landmarks, Landmarks), (landmarks.partition, EvidentialPartition))
+    check_weights("weights", landmarks.weights, len(landmarks.partition.masses))
+    shape = (len(landmarks.weights), result.mixture.n_clusters, result.options.n_replicates)
+    _require(landmarks.posteriors.shape == shape, "posteriors of other landmarks")
+    low, high = landmarks.posteriors.min(), landmarks.posteriors.max()
+    _require(bool(low >= 0.0 and high <= 1.0 + SUM_TOLERANCE), "posteriors that are none")
+    same = np.array_equal(landmarks.partition.focal_sets, result.partition.focal_sets)
+    _require(same, "landmarks with other focal sets")
+    agree = (landmarks.level, landmarks.method) == (result.options.level, result.options.method)
+    _require(agree, "landmarks of other intervals")
 
 
 def _check_table(table: Table) -> None:
