@@ -81,6 +81,25 @@ ERRORS = {  # number: file, options, message
         "got 'x' in column 'kind', row 1. Leave the column out with --columns, or name it as --id",
     ),
     "5 text cell": (csv(changed(5, 1, "3,5")), {}, "got '3,5' in column 'sepal_width', row 6"),
+    "5 NA": (
+        csv(changed(5, 1, "NA")),
+        {},
+        "got 'NA' in column 'sepal_width', row 6. Say --na-values NA if it stands for a missing",
+    ),
+    "5 blank cell": (csv(changed(5, 1, " ")), {}, "row 6. Say --na-values ' ' if it stands for"),
+    "5 NA said": (
+        csv(changed(5, 1, "NA")),
+        {"na_values": "null,NA"},
+        "1 NaN .* first in column 'sepal_width', row 6",
+    ),
+    "no header": (
+        text(b"5.1,3.5\n4.9,3.0\n"),
+        {},
+        "Say --no-header if it is an object, or --header if these are the names of the columns",
+    ),
+    "blank line in one column": (text(b"x\n1\n2\n\n4\n"), {}, "first in column 'x', row 3"),
+    "delimiter": (IRIS, {"delimiter": "ab"}, "--delimiter must be one character"),
+    "encoding": (IRIS, {"encoding": "x"}, "--encoding must be an encoding that Python knows"),
     "5 number as text": (
         parquet(FRAME.astype({"sepal_width": str})),
         {},

@@ -9,20 +9,22 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from credpart._columns import columns_of_text
 from credpart._files import check_file, new_file
 from credpart._progress import shown
-from credpart.cli.fitting import check_jobs, collected_warnings, read, takes_categories
+from credpart.cli.fitting import check_jobs, collected_warnings, read, show_notes, takes_categories
 from credpart.cli.folder import report
 from credpart.cli.screen import cells, selection_table
+from credpart.cli.spreadsheet import formula_remarks, write_csv
 from credpart.cli.stored import stored_model
 from credpart.partition import EvidentialPartition
 
 
-def save_table(table: pd.DataFrame, out: Path | None) -> None:
+def save_table(table: pd.DataFrame, out: Path | None, *, raw_text: bool = False) -> None:
     """Write a table as CSV, if there is a file to write to."""
     if out is not None:
         with new_file(out, argument="out") as partial:
-            table.to_csv(partial)
+            write_csv(table, partial, raw_text=raw_text)
 
 
 def checked(out: Path | None, *, force: bool) -> None:
@@ -44,9 +46,12 @@ def show_selection(
     from credpart.mixture import select_mixture
 
     checked(out, force=force)
-    X = read(source, table, categories=takes_categories(choice[1])).X
-    with collected_warnings(None, quiet=quiet), shown("select", int(not quiet)) as progress:
-        selection = select_mixture(X, *choice, progress=progress)
+    objects = read(source, table, categories=takes_categories(choice[1]))
+    with (
+        collected_warnings(None, quiet=quiet, of_reading=objects.remarks),
+        shown("select", int(not quiet)) as progress,
+    ):
+        selection = select_mixture(objects.X, *choice, progress=progress)
     save_table(selection.table, out)
     if not quiet:
         Console().print(selection_table(selection))
@@ -55,10 +60,11 @@ def show_selection(
 def write_predictions(
     path: Path,
     source: str,
-    id_column: str | None,
+    table: Mapping[str, Any],
     jobs: Any,
     out: Path | None,
     *,
+    raw_text: bool,
     force: bool,
     quiet: bool,
 ) -> None:
@@ -68,20 +74,23 @@ def write_predictions(
     stored = stored_model(path)
     result = stored.result
     told = stored.notes.get("table", {})
-    table = {
+    as_fitted = {
         "columns": result.data.names,
-        "id_column": id_column,
-        "label_column": None,
+        "text_columns": columns_of_text(result.data),
         "transform": _transform(told.get("transform", {})),
     }
-    X = read(source, table, categories=result.data.levels is not None).named()
-    with collected_warnings(None, quiet=quiet):
+    categories = result.data.levels is not None
+    objects = read(source, {**table, **as_fitted}, categories=categories)
+    X = objects.named()
+    with collected_warnings(None, quiet=quiet, of_reading=objects.remarks):
         masses = result.predict_masses(X, n_jobs=jobs, verbose=int(not quiet))
     partition = EvidentialPartition(masses, result.partition.focal_sets, index=X.index)
     frame = partition.to_frame().rename_axis("id")
+    if not raw_text:
+        show_notes(formula_remarks(X.index), quiet=quiet)
     if out is None:
-        frame.to_csv(sys.stdout)
-    save_table(frame, out)
+        write_csv(frame, sys.stdout, raw_text=raw_text)
+    save_table(frame, out, raw_text=raw_text)
 
 
 def _transform(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,7 +112,10 @@ def show_comparison(
     checked(out, force=force)
     objects = read(source, table)
     methods, c, seed = choice
-    with collected_warnings(None, quiet=quiet), shown("compare", int(not quiet)):
+    with (
+        collected_warnings(None, quiet=quiet, of_reading=objects.remarks),
+        shown("compare", int(not quiet)),
+    ):
         found = compare(objects.X, methods, n_clusters=c, y=objects.classes, random_state=seed)
     save_table(found.table, out)
     if not quiet:
@@ -130,7 +142,7 @@ def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:
         frame = load(name).frame
         frame = frame.set_axis(range(1, len(frame) + 1)).rename_axis("id")
         if out is None:
-            frame.to_csv(sys.stdout)
+            write_csv(frame, sys.stdout)
         save_table(frame, out)
         return
     table = Table("name", "objects", "columns", "classes", "what", box=None, pad_edge=False)

@@ -1,0 +1,265 @@
+"""Where tables come from: files of several kinds, and bundled data sets.
+
+Whatever the kind, a source gives the names of its columns, and each column in two ways: as cells
+to cluster, which are numbers or text, and as text byte for byte, as names of objects and classes
+are needed.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+import pandas as pd
+
+from credpart._checks import in_cell
+from credpart._memory import free_memory
+from credpart._messages import ColumnName, Message
+from credpart.datasets import DATASETS, load
+from credpart.datasets.loaders import CLASSES
+from credpart.errors import FileAccessError, FileContentError, InputError, MissingFileError
+from credpart.tables.extras import extra
+from credpart.tables.text import TextFormat, name_or_leave_out, read_text
+
+GIGA = 1e9
+
+
+class Cells(Protocol):
+    """The columns of a source."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of objects."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+
+    def values(self, name: str, *, categories: bool, as_text: bool) -> pd.Series:
+        """A column to cluster: numbers, or text where there may be categories."""
+
+    def texts(self, name: str) -> list[str | None]:
+        """A column as text, None where a cell is missing."""
+
+    def names_of_objects(self, name: str) -> list[str]:
+        """A column as it was written."""
+
+    def remarks_on(self, names: Sequence[str]) -> list[str]:
+        """What a user should know of the reading, and of some of the columns."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrameCells:
+    """Columns that have types of their own."""
+
+    path: str
+    frame: pd.DataFrame
+    exact: Callable[[str], list[Any]] | None = None  # cells as they were stored, if pandas alters
+
+    @property
+    def n_rows(self) -> int:
+        """Number of objects."""
+        return len(self.frame)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return [str(name) for name in self.frame]
+
+    def values(self, name: str, *, categories: bool, as_text: bool) -> pd.Series:
+        """A column to cluster."""
+        if as_text:
+            return pd.Series(self.texts(name), dtype=object)
+        column = self.frame[name]
+        if not categories:
+            _check_numbers(column, self.path)
+        return column.reset_index(drop=True)
+
+    def texts(self, name: str) -> list[str | None]:
+        """A column as text: each cell as its own type writes it."""
+        cells = list(self.frame[name]) if self.exact is None else self.exact(name)
+        return [None if _is_missing(cell) else _as_text(cell) for cell in cells]
+
+    def names_of_objects(self, name: str) -> list[str]:
+        """A column as text; a missing name is empty."""
+        return [text or "" for text in self.texts(name)]
+
+    def remarks_on(self, names: Sequence[str]) -> list[str]:
+        """Nothing: types leave nothing to say."""
+        return []
+
+
+def _is_missing(cell: Any) -> bool:
+    return cell is None or cell is pd.NA or cell is pd.NaT or cell != cell
+
+
+def _as_text(cell: Any) -> str:
+    return cell.decode("utf-8", "backslashreplace") if isinstance(cell, bytes) else str(cell)
+
+
+def _check_numbers(column: pd.Series, path: str) -> None:
+    """Refuse the first cell of a column of text that is not a number."""
+    if pd.api.types.is_string_dtype(column.dtype):
+        numbers = pd.to_numeric(column, errors="coerce")
+        bad = np.flatnonzero(numbers.isna() & column.notna())
+        if len(bad):
+            cell = repr(str(column.iloc[bad[0]]))
+            place = in_cell(cell, ColumnName(str(column.name)), int(bad[0]))
+            raise FileContentError("source", path, "hold numbers", place, name_or_leave_out())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A table as it was found."""
+
+    cells: Cells
+    id_column: str | None = None  # that can be nothing else
+    label_column: str | None = None
+    left_out: tuple[str, ...] = ()  # columns that are clustered only if asked for
+    plain: tuple[str, ...] = ()  # columns that a transform leaves alone
+
+
+def open_source(source: str | os.PathLike[str], text_format: TextFormat) -> Source:
+    """Read a file, or a bundled data set."""
+    path = Path(source)
+    name, kind = os.fspath(source), path.suffix.lower()
+    if name in DATASETS and not path.exists():
+        _check_no_text(text_format, f"the data set {name!r}")
+        return _bundled(name)
+    if kind not in READERS:
+        kinds, names = ", ".join(READERS), ", ".join(map(repr, DATASETS))
+        raise InputError("source", f"be a file that ends in {kinds}, or one of {names}", name)
+    try:
+        with open(path, "rb", opener=_without_waiting) as stream:
+            _check_regular(stream, name)
+            return READERS[kind](stream, name, text_format)
+    except FileAccessError:
+        raise
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        missing = isinstance(error, FileNotFoundError)
+        refusal = MissingFileError if missing else FileAccessError
+        raise refusal("source", "be a file", Message(f"{name!r}: {reason}")) from None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a FIFO that nobody writes to is opened too, and refused afterwards."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _check_regular(stream: BinaryIO, name: str) -> None:
+    """Refuse FIFOs and devices: reading them may wait for ever, and never come to an end."""
+    mode = os.fstat(stream.fileno()).st_mode
+    if not stat.S_ISREG(mode):
+        what = "a FIFO" if stat.S_ISFIFO(mode) else "a device"
+        got = Message(f"{name!r}, which is {what}")
+        raise FileAccessError("source", "be a file", got, "Copy its content into a file.")
+
+
+def _bundled(name: str) -> Source:
+    frame = load(name).frame
+    return Source(FrameCells(name, frame), label_column=CLASSES if CLASSES in frame else None)
+
+
+def _read_text(
+    stream: BinaryIO, name: str, text_format: TextFormat, delimiters: Sequence[str]
+) -> Source:
+    """A csv or tsv file."""
+    table = read_text(stream.read(), name, text_format, delimiters)
+    # R writes the names of rows into a first column without a name.
+    unnamed = len(table.names) > 1 and not table.names[0]
+    return Source(table, id_column="" if unnamed else None)
+
+
+def _check_no_text(text_format: TextFormat, source: str) -> None:
+    """Refuse what is said of text where there is none."""
+    for field in fields(TextFormat):
+        value = getattr(text_format, field.name)
+        if value != field.default:
+            got = Message(f"{value!r} for {source}")
+            raise InputError(field.name, "be given for text files only", got, "Leave it out.")
+
+
+def _read_parquet(stream: BinaryIO, name: str, text_format: TextFormat) -> Source:
+    _check_no_text(text_format, "a .parquet file")
+    extra("pyarrow", "a .parquet file")
+    parquet = extra("pyarrow.parquet", "a .parquet file")
+    try:
+        file = parquet.ParquetFile(stream)
+        _check_size(file.metadata.num_rows, file.metadata.num_columns, name)
+        table = file.read()
+        frame = table.to_pandas()
+    except (ValueError, OSError) as error:  # what pyarrow raises is one
+        if isinstance(error, FileContentError):
+            raise
+        raise _refused(name, "be a Parquet file", error) from None
+    kept = [level for level in frame.index.names if level is not None]
+    frame = frame.reset_index(level=kept)
+    frame.columns = _distinct(name, [str(column) for column in frame.columns])
+
+    def exact(column: str) -> list[Any]:
+        # A column of integers with a missing cell is one of floats in pandas: long ones collide.
+        stored = column in table.column_names
+        return table[column].to_pylist() if stored else list(frame[column])
+
+    return Source(FrameCells(name, frame, exact))
+
+
+def _check_size(n_rows: int, n_columns: int, name: str) -> None:
+    """Refuse a file that says that it is larger than the memory, before anything is read."""
+    free, needed = free_memory(), 8.0 * n_rows * n_columns
+    if free is not None and needed > free:
+        raise FileContentError(
+            "source",
+            name,
+            f"fit in the {free / GIGA:.1f} GB of memory that are free",
+            Message(f"{n_rows} rows of {n_columns} columns, which need {needed / GIGA:.0f} GB"),
+        )
+
+
+def _read_fcs(stream: BinaryIO, name: str, text_format: TextFormat) -> Source:
+    """A cytometer's file: channels are named for their markers, if they have some."""
+    _check_no_text(text_format, "a .fcs file")
+    flowio = extra("flowio", "a .fcs file")
+    try:
+        data = flowio.FlowData(stream)
+        values = data.as_array(preprocess=True)
+    except Exception as error:  # a damaged file makes flowio raise errors of any kind
+        raise _refused(name, "be an FCS file", error) from None
+    both = zip(data.pnn_labels, data.pns_labels, strict=True)
+    names = _distinct(name, [marker.strip() or channel for channel, marker in both])
+    time = () if data.time_index is None else (names[data.time_index],)
+    measured = [names[i] for i in data.fluoro_indices]
+    plain = tuple(channel for channel in names if channel not in measured)
+    cells = FrameCells(name, pd.DataFrame(values, columns=names))
+    return Source(cells, left_out=time, plain=plain)
+
+
+def _refused(name: str, requirement: str, error: Exception) -> FileContentError:
+    """What to raise where a reader of files has raised an error."""
+    reason = " ".join(str(error).split()).rstrip(".")
+    got = Message(f"a file that cannot be read as such ({reason})")
+    return FileContentError("source", name, requirement, got)
+
+
+def _distinct(name: str, names: list[str]) -> pd.Index:
+    """Names of columns; pandas alone would rename those that occur twice."""
+    index = pd.Index(names)
+    twice = index[index.duplicated()]
+    if len(twice):
+        got = Message(f"{twice[0]!r} more than once")
+        requirement, remedy = "have distinct column names", "Rename the columns."
+        raise FileContentError("source", name, requirement, got, remedy)
+    return index
+
+
+READERS: Mapping[str, Callable[[BinaryIO, str, TextFormat], Source]] = {
+    ".csv": partial(_read_text, delimiters=(",", ";", "\t")),
+    ".tsv": partial(_read_text, delimiters=("\t",)),
+    ".parquet": _read_parquet,
+    ".fcs": _read_fcs,
+}
