@@ -170,8 +170,16 @@ ERRORS = {  # number: file, options, message
     },
     "48 complex": (csv(changed(3, 0, "1+2j")), {}, "got '1.2j' in column 'sepal_length', row 4"),
     "no file": (lambda path: path / "data.csv", {}, "SOURCE must be a file, got .*no such file"),
-    "a folder": (lambda path: path, {}, r"SOURCE must be a file that ends in .csv, .tsv, .parq"),
-    "another kind": (text(b"", "data.xls"), {}, r"ends in .csv, .tsv, .parquet, .fcs, or one of"),
+    "a folder": (
+        lambda path: path,
+        {},
+        r"SOURCE must be a file that ends in .csv, .tsv, .txt, .parq",
+    ),
+    "another kind": (
+        text(b"", "data.xls"),
+        {},
+        r"ends in .csv, .tsv, .txt, .parquet, .fcs, such a file as",
+    ),
     "no FCS file": (text(b"no", "data.fcs"), {}, "data.fcs' must be an FCS file"),
     "no Parquet file": (text(b"no", "data.parquet"), {}, "data.parquet' must be a Parquet file"),
     "ragged": (text(b"a,b\n1,2\n3,4,5\n"), {}, "must be a table with a header .*line 3"),

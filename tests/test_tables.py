@@ -1,9 +1,12 @@
 """Tables from files: what was written comes back; channels of a cytometer; optional packages."""
 
+import gzip
+import io
 import os
 import struct
 import subprocess
 import sys
+import zipfile
 
 import flowio
 import numpy as np
@@ -374,6 +377,7 @@ UNREADABLE = {
     "no UTF-8": (b"x,y\n1,2\n3,\xff\n", r"UTF-8, got byte 0xff in line 3. Say .*encoding='cp1252'"),
     "half a UTF-16": (b"\xff\xfex\0,\0y", "be text in UTF-16"),
     "tabs and an open quote": ('x\ty\n1\t2\n3\t"4"5\n', "text after a closing quote in line 3"),
+    "no delimiter in the header": ("xy\n1;2\n3;4;5\n", "1 cells in each row, got 2 in line 2"),
     "two delimiters": ("a,b;c,d\n1,2;3,4\n", r"have one delimiter, got rows that ',' and ';' both"),
     "twice": ("x,x\n1,2\n", "distinct column names, got 'x' more than once"),
     "nothing": ("", "an empty file"),
@@ -464,3 +468,192 @@ def test_odd_and_damaged_files_are_read_as_written_or_refused():
     counts, failures = fuzz_tables.attack(400)
     assert not failures, "\n".join(failures[:5])
     assert min(counts["table"], counts["error"]) > 40  # both happen
+
+
+# --- files as people have them
+
+
+STYLES = {
+    "decimal commas": ("x;y\n1,5;2\n2,25;3\n", [[1.5, 2.0], [2.25, 3.0]], "decimal comma"),
+    "with points": ("x;y\n1.234,5;2\n25,0;1.000\n", [[1234.5, 2.0], [25.0, 1000.0]], "by '.'"),
+    "with spaces": ("x;y\n1 234,5;2\n25,0;3\n", [[1234.5, 2.0], [25.0, 3.0]], "by ' '"),
+    "English groups": ('x,y\n"1,234.5",2\n25,3\n', [[1234.5, 2.0], [25.0, 3.0]], "by ','"),
+}
+
+
+@pytest.mark.parametrize("case", STYLES)
+def test_numbers_of_other_countries_are_read_in_the_one_way_that_fits(case, tmp_path):
+    text, values, remark = STYLES[case]
+    objects = read_objects(written(tmp_path, text))
+    np.testing.assert_array_equal(objects.X, values)
+    assert remark in objects.remarks[0]
+    with pytest.raises(FileContentError, match="hold numbers"):
+        read_objects(written(tmp_path, text), text_format=TextFormat(decimal="."))
+
+
+def test_numbers_that_can_be_read_in_two_ways_are_asked_about(tmp_path):
+    path = written(tmp_path, "x;y\n1,234;2\n5,678;3\n")
+    with pytest.raises(
+        FileContentError, match=r"which may be .*1\.234.* or .*1234\.0.*decimal=','"
+    ):
+        read_objects(path)
+    assert read_objects(path, text_format=TextFormat(decimal=",")).X["x"][0] == 1.234
+    assert read_objects(path, text_format=TextFormat(thousands=",")).X["x"][0] == 1234.0
+
+
+def test_comments_are_left_out(tmp_path):
+    text = "# made by a program, on a day\n# in cm\nx,y\n1,2\n3,4\n"
+    objects = read_objects(written(tmp_path, text))
+    np.testing.assert_array_equal(objects.X, [[1.0, 2.0], [3.0, 4.0]])
+    assert objects.remarks == ("Left out 2 lines above the table that begin with '#'.",)
+    assert list(read_objects(written(tmp_path, "#x,y\n1,2\n")).X) == ["#x", "y"]
+    text = 'id,x\n% no,no\n"two\n% lines",1\n%,3\nb,2\n'
+    chosen = TextFormat(comment="%")
+    objects = read_objects(written(tmp_path, text), id_column="id", text_format=chosen)
+    assert list(objects.ids) == ["two\n% lines", "b"]
+
+
+def test_a_line_of_a_file_with_comments_is_named_by_its_number(tmp_path):
+    path = written(tmp_path, "# one\n# two\nx,y\n1,2\n3\n")
+    with pytest.raises(FileContentError, match="got 1 in line 5"):
+        read_objects(path)
+
+
+def test_text_with_spaces_between_cells(tmp_path):
+    text = '  x   "y z"\n 1.5  2 \n-3    4\n'
+    objects = read_objects(written(tmp_path, text, "data.txt"))
+    assert list(objects.X) == ["x", "y z"]
+    np.testing.assert_array_equal(objects.X, [[1.5, 2.0], [-3.0, 4.0]])
+
+
+@pytest.mark.parametrize("kind", ["csv.gz", "CSV.GZ", "zip", "parquet.gz"])
+def test_packed_files_are_unpacked(kind, tmp_path):
+    path = tmp_path / f"iris.{kind}"
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("data/iris.csv", IRIS.X.to_csv(index=False))
+            archive.writestr("LICENSE", "as you like")
+    else:
+        content = (
+            IRIS.X.to_csv(index=False).encode() if "csv" in kind.lower() else IRIS.X.to_parquet()
+        )
+        path.write_bytes(gzip.compress(content))
+    pd.testing.assert_frame_equal(read_objects(path).X, IRIS.X)
+
+
+PACKED = {
+    "no gzip": ("a.csv.gz", b"x,y\n1,2\n", "be a gzip file"),
+    "half a gzip": ("a.csv.gz", gzip.compress(b"x,y\n" + b"1,2\n" * 99)[:-12], "be a gzip file"),
+    "no zip": ("a.zip", b"x,y\n1,2\n", "be a zip file"),
+    "nothing inside": ("a.zip", b"PK\x05\x06" + bytes(18), "hold one file .*, got 0 of them"),
+}
+
+
+@pytest.mark.parametrize("case", PACKED)
+def test_damaged_packed_files_are_refused(case, tmp_path):
+    name, content, message = PACKED[case]
+    with pytest.raises(FileContentError, match=message):
+        read_objects(written(tmp_path, content, name))
+
+
+def test_a_packed_file_larger_than_the_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("credpart.tables.sources.free_memory", lambda: 1e6)
+    path = written(tmp_path, gzip.compress(bytes(10_000_000)), "zeros.csv.gz")
+    with pytest.raises(FileContentError, match=r"unpack into the 0\.0 GB of memory"):
+        read_objects(path)
+
+
+def test_standard_input(tmp_path, monkeypatch):
+    text = IRIS.X.to_csv(index=False).encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    pd.testing.assert_frame_equal(read_objects("-").X, IRIS.X)
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(OSError, match="standard input that is closed"):
+        read_objects("-")
+
+
+# --- which columns and rows
+
+
+def test_columns_by_pattern(tmp_path):
+    IRIS.X.to_csv(tmp_path / "iris.csv", index=False)
+    path = tmp_path / "iris.csv"
+    assert list(read_objects(path, columns=["petal_*"]).X) == ["petal_length", "petal_width"]
+    mixed = read_objects(path, columns=["petal_width", "*_width"]).X
+    assert list(mixed) == ["petal_width", "sepal_width"]
+    assert list(read_objects(path, drop=["sepal_*"]).X) == ["petal_length", "petal_width"]
+    with pytest.raises(ValueError, match=r"`columns` must be in .*, got 'x_\*'. Its columns are"):
+        read_objects(path, columns=["x_*"])
+    with pytest.raises(ValueError, match=r"`drop` must be in .*, got 'x'"):
+        read_objects(path, drop=["x"])
+
+
+def test_objects_with_missing_cells_can_be_left_out(tmp_path, capsys):
+    frame = IRIS.X.assign(kind=IRIS.y)
+    frame.loc[[3, 7], "petal_width"] = np.nan
+    frame.to_csv(tmp_path / "iris.csv", index=False)
+    path = tmp_path / "iris.csv"
+    objects = read_objects(path, label_column="kind", missing="drop")
+    kept = np.setdiff1d(np.arange(150), [3, 7])
+    np.testing.assert_array_equal(objects.X, IRIS.X.iloc[kept])
+    np.testing.assert_array_equal(objects.classes, IRIS.y[kept])
+    assert objects.remarks == ("Left out 2 rows with missing cells (the first is row 3).",)
+    assert objects.named().index.to_list() == (kept + 1).tolist()
+    options = "--label-column kind --missing drop --model EII --clusters 2 --replicates 20"
+    with pytest.raises(SystemExit, match="0"):
+        main(["fit", str(path), *options.split(), "--out", str(tmp_path / "out")])
+    told = capsys.readouterr().err
+    assert "Note: Left out 2 rows with missing cells (the first is row 4)." in told
+    with pytest.raises(ValueError, match="`missing` must be one of 'error', 'drop', got 'x'"):
+        read_objects(path, missing="x")
+
+
+N = 30
+MEASURED = [f",{i * 37 % 11 / 8!r}" for i in range(N)]
+IDENTIFIERS = {
+    "a counter": ("k", [str(i + 1) for i in range(N)], "counts the rows"),
+    "long numbers": ("sample_id", [f"{10**25 + i * 7}" for i in range(N)], "named as an identif"),
+    "texts": ("flower", [f"flower {i}" for i in range(N)], "holds another text in each row"),
+    "days": ("day", [f"2020-01-{i + 1:02d}" for i in range(N)], "holds another text in each row"),
+}
+MEASUREMENTS = {
+    "unique whole numbers": [str(i * 37 % 101) for i in range(N)],
+    "a counter with a gap": [str(i + (i > 9)) for i in range(N)],
+    "unique decimals": [f"{i}.5" for i in range(N)],
+}
+
+
+def beside_measurements(name, cells):
+    rows = [cell + rest for cell, rest in zip(cells, MEASURED, strict=True)]
+    return f"{name},x\n" + "\n".join(rows)
+
+
+@pytest.mark.parametrize("case", IDENTIFIERS)
+def test_a_column_that_identifies_objects_is_not_clustered(case, tmp_path):
+    name, cells, reason = IDENTIFIERS[case]
+    path = written(tmp_path, beside_measurements(name, cells))
+    objects = read_objects(path)
+    assert list(objects.X) == ["x"]
+    assert list(objects.ids) == cells
+    assert reason in objects.remarks[0]
+    assert "; `columns` can take it in." in objects.remarks[0]
+    assert list(read_objects(path, columns=[name, "x"], categories=True).X) == [name, "x"]
+
+
+@pytest.mark.parametrize("case", MEASUREMENTS)
+def test_a_measurement_is_no_identifier(case, tmp_path):
+    objects = read_objects(written(tmp_path, beside_measurements("k", MEASUREMENTS[case])))
+    assert list(objects.X) == ["k", "x"]
+    assert not objects.remarks
+
+
+def test_a_single_column_is_clustered_whatever_it_holds(tmp_path):
+    path = written(tmp_path, "id\n" + "\n".join(str(i) for i in range(N)))
+    assert list(read_objects(path).X) == ["id"]
+
+
+def test_few_whole_numbers_may_be_codes(tmp_path):
+    path = written(tmp_path, beside_measurements("q", [str(i % 4) for i in range(N)]))
+    (remark,) = read_objects(path).remarks
+    assert "Few whole numbers stand in 'q'" in remark
+    assert "text_columns=['q']" in remark

@@ -34,6 +34,11 @@ NUMBERS = [
     *("0", "-0", "1.10", "1E2", "001", "+.5", "5.", "1e400", "-1e-400", "9007199254740993", " 7 "),
     *("2.4703282292062328e-324", "123456789012345678901234567890", "inf", "-Infinity"),
 ]
+OTHERWISE = {  # numbers as other countries write them
+    "commas": lambda x: f"{x:.6f}".replace(".", ","),
+    "groups": lambda x: f"{x * 1e4:,.2f}",
+    "groups and commas": lambda x: f"{x * 1e4:,.2f}".translate({44: ".", 46: ","}),
+}
 WORDS = [
     *("NA", "None", "null", "nan", "", " ", "a", "b", "yes", "=1+1", "-", "@x", "größe", "名"),
     *("🙂", "a,b", "a;b", "a\tb", "two\nlines", "a\rb", 'say "a"', "'", "1_000", "١٢", "1,5"),
@@ -54,12 +59,13 @@ class Written:
 
 def written(rng: np.random.Generator) -> Written:
     """A random table in a random form."""
-    n, d = int(rng.integers(0, 12)), int(rng.integers(1, 6))
-    kinds = rng.choice(["numbers", "odd numbers", "words", "names"], d, p=[0.5, 0.2, 0.2, 0.1])
+    n, d = int(rng.integers(0, 30)), int(rng.integers(1, 6))
+    of_numbers = str(rng.choice(["numbers", *OTHERWISE], p=[0.7, 0.1, 0.1, 0.1]))
+    kinds = rng.choice([of_numbers, "odd numbers", "words", "names"], d, p=[0.5, 0.2, 0.2, 0.1])
     columns = [cells(kind, n, rng) for kind in kinds]
     names = [str(rng.choice(NAMES)) + (f"{j}" if rng.random() < 0.95 else "") for j in range(d)]
     # An object that is lost is noticed only above numbers: that much is promised.
-    has_header = n == 0 or "numbers" not in kinds or bool(rng.random() < 0.85)
+    has_header = n == 0 or of_numbers not in kinds or bool(rng.random() < 0.85)
     rows = [*([names] if has_header else []), *map(list, zip(*columns, strict=True))]
     delimiter = str(rng.choice([",", ";", "\t"], p=[0.6, 0.2, 0.2]))
     stream = io.StringIO(newline="")
@@ -82,6 +88,8 @@ def cells(kind: str, n: int, rng: np.random.Generator) -> list[str]:
     """The cells of a column."""
     if kind == "numbers":
         return [repr(float(x)) for x in rng.normal(size=n) * 10.0 ** rng.integers(-5, 6)]
+    if kind in OTHERWISE:
+        return [OTHERWISE[kind](x) for x in rng.normal(size=n)]
     if kind == "odd numbers":
         return [str(rng.choice(NUMBERS)) for _ in range(n)]
     if kind == "words":
@@ -177,24 +185,47 @@ def difference(objects: Objects, rows: list[list[str]], has_header: bool) -> str
     if not body and not len(objects.X):
         return ""  # without objects nothing can be misread
     ids = objects.ids
-    width = objects.X.shape[1] + (ids is not None)
     names = header or [str(j + 1) for j in range(len(rows[0]))]
-    if width != len(names) or len(objects.X) != len(body):
-        return f"shape {objects.X.shape}, expected {len(body)} x {len(names)}"
+    if len(objects.X) != len(body):
+        return f"{len(objects.X)} rows, expected {len(body)}"
     columns = dict(zip(names, zip(*body, strict=True) if body else [()] * len(names), strict=True))
-    if ids is not None and list(ids) != list(columns.pop("")):
+    if ids is not None and list(ids) != list(columns.pop(ids.name)):
         return "names of objects"
+    said = " ".join(objects.remarks)
+    columns = {
+        name: texts
+        for name, texts in columns.items()
+        if not (f"Column {name!r} " in said and name not in objects.X)
+    }
     if list(objects.X) != list(columns):
         return f"names {list(objects.X)}, expected {list(columns)}"
-    for name, expected in columns.items():
-        if not same(objects.X[name].to_list(), list(expected)):
-            return f"column {name!r}: {objects.X[name].to_list()}, expected {list(expected)}"
+    for name, texts in columns.items():
+        found = objects.X[name].to_list()
+        expected = as_said(list(texts), objects.remarks) if all_numbers(found) else list(texts)
+        if not same(found, expected):
+            return f"column {name!r}: {found}, expected {expected}"
     return ""
+
+
+def all_numbers(found: list[object]) -> bool:
+    """Whether a column was read as numbers."""
+    return all(isinstance(cell, float) for cell in found)
+
+
+def as_said(texts: list[str], remarks: tuple[str, ...]) -> list[str]:
+    """The numbers with a decimal point, where a remark says that they were written otherwise."""
+    said = " ".join(remarks)
+    if "Numbers are read with" not in said:
+        return texts
+    grouping, sign = (".' ", ",") if "decimal comma" in said else (",' ", ".")
+    for mark in grouping:
+        texts = [text.strip().replace(mark, "") for text in texts]
+    return [text.replace(sign, ".") for text in texts]
 
 
 def same(found: list[object], expected: list[str]) -> bool:
     """Whether cells are the texts, or all of them the numbers that ``float`` makes of the texts."""
-    if all(isinstance(cell, float) for cell in found):
+    if all_numbers(found):
         try:
             numbers = [float(text) if text else math.nan for text in expected]
         except ValueError:

@@ -48,7 +48,7 @@ def show_selection(
     checked(out, force=force)
     objects = read(source, table, categories=takes_categories(choice[1]))
     with (
-        collected_warnings(None, quiet=quiet, of_reading=objects.remarks),
+        collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),
         shown("select", int(not quiet)) as progress,
     ):
         selection = select_mixture(objects.X, *choice, progress=progress)
@@ -82,7 +82,7 @@ def write_predictions(
     categories = result.data.levels is not None
     objects = read(source, {**table, **as_fitted}, categories=categories)
     X = objects.named()
-    with collected_warnings(None, quiet=quiet, of_reading=objects.remarks):
+    with collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks):
         masses = result.predict_masses(X, n_jobs=jobs, verbose=int(not quiet))
     partition = EvidentialPartition(masses, result.partition.focal_sets, index=X.index)
     frame = partition.to_frame().rename_axis("id")
@@ -113,7 +113,7 @@ def show_comparison(
     objects = read(source, table)
     methods, c, seed = choice
     with (
-        collected_warnings(None, quiet=quiet, of_reading=objects.remarks),
+        collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),
         shown("compare", int(not quiet)),
     ):
         found = compare(objects.X, methods, n_clusters=c, y=objects.classes, random_state=seed)

@@ -23,11 +23,12 @@ from credpart.errors import InputError
 from credpart.mixture.models import MODELS
 from credpart.partition import EvidentialPartition
 from credpart.tables import Objects, TextFormat, Transform, read_objects
+from credpart.tables.sources import STANDARD_INPUT
 
 
 def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: bool) -> None:
     """Fit the model, and write the folder."""
-    folder = out or Path(f"credpart-{Path(request.source).stem}")
+    folder = out or Path(f"credpart-{stem(request.source)}")
     check_folder(folder, FILES, overwrite=force)
     outcome = fit(request, quiet=quiet)
     summary = describe(request, outcome)
@@ -38,6 +39,15 @@ def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: boo
         from credpart.cli.screen import show_fit
 
         show_fit(summary, outcome.partition, folder)
+
+
+def stem(source: str) -> str:
+    """What a folder of results is named for: the file without its endings.
+
+    >>> stem("data/flowers.csv.gz"), stem("-")
+    ('flowers', 'input')
+    """
+    return "input" if source == STANDARD_INPUT else Path(source.removesuffix(".gz")).stem
 
 
 def takes_categories(models: str | list[str]) -> bool:
@@ -70,7 +80,8 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     if request.fit_rows is not None:
         rows = _sampled_rows(X, request, categories=categories)
     model = CalibratedClustering(**request.estimator)
-    with collected_warnings(rows, quiet=quiet, of_reading=objects.remarks) as remarks:
+    in_file = objects.rows_of(rows)
+    with collected_warnings(in_file, quiet=quiet, of_reading=objects.remarks) as remarks:
         result = model.fit(X if rows is None else X.iloc[rows]).result_
     partition = result.partition if rows is None else _partition_of_all(model, X, rows)
     formulas = [] if request.raw_text else formula_remarks(objects.ids)

@@ -32,8 +32,8 @@ def texts(words: Sequence[str] | None) -> list[str]:
 
 
 def delimiter(text: str) -> str:
-    """A character, or the word tab."""
-    return "\t" if text in ("tab", "\\t") else text
+    """A character, or the word for one that is hard to type."""
+    return {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text)
 
 
 OPTIONS: Mapping[str, ReadingOption] = {
@@ -43,10 +43,32 @@ OPTIONS: Mapping[str, ReadingOption] = {
             typer.Option(
                 parser=listed,
                 metavar="A,B",
-                help="Columns to cluster (default: all)",
+                help="Columns to cluster, by name or as in x_* (default: all)",
                 rich_help_panel=DATA,
             ),
         ]
+    ),
+    "drop": ReadingOption(
+        Annotated[
+            Any,
+            typer.Option(
+                parser=listed,
+                metavar="A,B",
+                help="Columns to leave out, by name or as in x_*",
+                rich_help_panel=DATA,
+            ),
+        ]
+    ),
+    "missing": ReadingOption(
+        Annotated[
+            str,
+            typer.Option(
+                metavar="WHAT",
+                help="Objects with missing cells: error, or drop",
+                rich_help_panel=DATA,
+            ),
+        ],
+        "error",
     ),
     "id_column": ReadingOption(
         Annotated[
@@ -132,7 +154,7 @@ OPTIONS: Mapping[str, ReadingOption] = {
             typer.Option(
                 parser=delimiter,
                 metavar="CHAR",
-                help="Between two cells: a character, or tab",
+                help="Between two cells: a character, tab or space",
                 rich_help_panel=TEXT,
             ),
         ],
@@ -147,8 +169,38 @@ OPTIONS: Mapping[str, ReadingOption] = {
         None,
         "text_format",
     ),
+    "decimal": ReadingOption(
+        Annotated[
+            str | None,
+            typer.Option(metavar="CHAR", help="Decimal sign: . or ,", rich_help_panel=TEXT),
+        ],
+        None,
+        "text_format",
+    ),
+    "thousands": ReadingOption(
+        Annotated[
+            str | None,
+            typer.Option(metavar="CHAR", help="What groups thousands", rich_help_panel=TEXT),
+        ],
+        None,
+        "text_format",
+    ),
+    "comment": ReadingOption(
+        Annotated[
+            str | None,
+            typer.Option(
+                metavar="TEXT", help="What lines to leave out begin with", rich_help_panel=TEXT
+            ),
+        ],
+        None,
+        "text_format",
+    ),
 }
-FOR_NEW_OBJECTS = ("id_column", "na_values", "header", "delimiter", "encoding")
+FOR_NEW_OBJECTS = (
+    "id_column",
+    "missing",
+    *(name for name, option in OPTIONS.items() if option.part == "text_format"),
+)
 
 
 def reads_a_table(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -188,5 +240,6 @@ def table_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
         target = table[option.part] if option.part else table
         target[option.field or name] = value
     table["text_format"]["na_values"] = texts(table["text_format"].get("na_values"))
-    table["text_columns"] = given.get("text_columns") or []
+    for name in ("text_columns", "drop"):
+        table[name] = given.get(name) or []
     return table

@@ -15,7 +15,7 @@ import pandas as pd
 
 from credpart._messages import Message, Name
 from credpart.cli.vocabulary import in_shell
-from credpart.tables.text import is_number
+from credpart.tables.numbers import is_number
 
 MARKS = "=+-@\t\r\n＝＋－＠"  # the last four are the wide forms, which some programs read alike
 FORMULA = re.compile(f"'*[{re.escape(MARKS)}]")

@@ -5,9 +5,14 @@ to cluster, which are numbers or text, and as text byte for byte, as names of ob
 are needed.
 """
 
+import gzip
+import io
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -23,9 +28,11 @@ from credpart.datasets import DATASETS, load
 from credpart.datasets.loaders import CLASSES
 from credpart.errors import FileAccessError, FileContentError, InputError, MissingFileError
 from credpart.tables.extras import extra
-from credpart.tables.text import TextFormat, name_or_leave_out, read_text
+from credpart.tables.text import DELIMITERS, TextFormat, Values, name_or_leave_out, read_text
 
 GIGA = 1e9
+CHUNK = 1 << 20  # bytes that are unpacked at once
+STANDARD_INPUT = "-"
 
 
 class Cells(Protocol):
@@ -39,17 +46,19 @@ class Cells(Protocol):
     def names(self) -> list[str]:
         """Names of the columns."""
 
-    def values(self, name: str, *, categories: bool, as_text: bool) -> pd.Series:
-        """A column to cluster: numbers, or text where there may be categories."""
+    def values(
+        self, names: Sequence[str], *, categories: bool, text_columns: Collection[str]
+    ) -> Values:
+        """Columns to cluster: numbers, or text where there may be categories."""
+
+    def head(self, name: str, n: int) -> list[str | None]:
+        """The first cells of a column as text."""
 
     def texts(self, name: str) -> list[str | None]:
         """A column as text, None where a cell is missing."""
 
     def names_of_objects(self, name: str) -> list[str]:
         """A column as it was written."""
-
-    def remarks_on(self, names: Sequence[str]) -> list[str]:
-        """What a user should know of the reading, and of some of the columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,14 +79,28 @@ class FrameCells:
         """Names of the columns."""
         return [str(name) for name in self.frame]
 
-    def values(self, name: str, *, categories: bool, as_text: bool) -> pd.Series:
-        """A column to cluster."""
+    def values(
+        self, names: Sequence[str], *, categories: bool, text_columns: Collection[str]
+    ) -> Values:
+        """Columns to cluster."""
+        columns = {
+            name: self._series(name, categories=categories, as_text=name in text_columns)
+            for name in names
+        }
+        return Values(columns, [])
+
+    def _series(self, name: str, *, categories: bool, as_text: bool) -> pd.Series:
         if as_text:
             return pd.Series(self.texts(name), dtype=object)
         column = self.frame[name]
         if not categories:
             _check_numbers(column, self.path)
         return column.reset_index(drop=True)
+
+    def head(self, name: str, n: int) -> list[str | None]:
+        """The first cells of a column as text."""
+        cells = list(self.frame[name].iloc[:n])
+        return [None if _is_missing(cell) else _as_text(cell) for cell in cells]
 
     def texts(self, name: str) -> list[str | None]:
         """A column as text: each cell as its own type writes it."""
@@ -87,10 +110,6 @@ class FrameCells:
     def names_of_objects(self, name: str) -> list[str]:
         """A column as text; a missing name is empty."""
         return [text or "" for text in self.texts(name)]
-
-    def remarks_on(self, names: Sequence[str]) -> list[str]:
-        """Nothing: types leave nothing to say."""
-        return []
 
 
 def _is_missing(cell: Any) -> bool:
@@ -121,22 +140,24 @@ class Source:
     label_column: str | None = None
     left_out: tuple[str, ...] = ()  # columns that are clustered only if asked for
     plain: tuple[str, ...] = ()  # columns that a transform leaves alone
+    has_roles: bool = False  # whether it is known which columns are measurements
 
 
 def open_source(source: str | os.PathLike[str], text_format: TextFormat) -> Source:
-    """Read a file, or a bundled data set."""
+    """Read a file, standard input or a bundled data set."""
     path = Path(source)
-    name, kind = os.fspath(source), path.suffix.lower()
+    name = os.fspath(source)
+    if name == STANDARD_INPUT:
+        return _read_input(text_format)
     if name in DATASETS and not path.exists():
         _check_no_text(text_format, f"the data set {name!r}")
         return _bundled(name)
-    if kind not in READERS:
-        kinds, names = ", ".join(READERS), ", ".join(map(repr, DATASETS))
-        raise InputError("source", f"be a file that ends in {kinds}, or one of {names}", name)
+    _check_kind(name)
     try:
         with open(path, "rb", opener=_without_waiting) as stream:
             _check_regular(stream, name)
-            return READERS[kind](stream, name, text_format)
+            kind, content = _unpacked(stream, name)
+            return READERS[kind](content, name, text_format)
     except FileAccessError:
         raise
     except OSError as error:
@@ -144,6 +165,81 @@ def open_source(source: str | os.PathLike[str], text_format: TextFormat) -> Sour
         missing = isinstance(error, FileNotFoundError)
         refusal = MissingFileError if missing else FileAccessError
         raise refusal("source", "be a file", Message(f"{name!r}: {reason}")) from None
+
+
+def _check_kind(name: str) -> None:
+    """Refuse a file whose name does not say what it holds."""
+    kinds = Path(name.lower()).suffixes
+    inner = kinds[:-1] if kinds and kinds[-1] == ".gz" else kinds
+    if not inner or inner[-1] not in {*READERS, ".zip"}:
+        endings, names = ", ".join(READERS), ", ".join(map(repr, DATASETS))
+        raise InputError(
+            "source",
+            f"be a file that ends in {endings}, such a file as .gz or .zip, - for standard input, "
+            f"or one of {names}",
+            name,
+        )
+
+
+def _read_input(text_format: TextFormat) -> Source:
+    """A text from standard input."""
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        got = Message("standard input that is closed")
+        raise FileAccessError("source", "be a file or open standard input", got)
+    return _read_text(stream, "standard input", text_format, DELIMITERS)
+
+
+def _unpacked(stream: BinaryIO, name: str) -> tuple[str, BinaryIO]:
+    """The kind of the file, and its content; one that is packed is unpacked into memory."""
+    path = Path(name.lower())
+    if path.suffix == ".gz":
+        return Path(path.stem).suffix, _gunzipped(stream, name)
+    if path.suffix == ".zip":
+        return _unzipped(stream, name)
+    return path.suffix, stream
+
+
+def _gunzipped(stream: BinaryIO, name: str) -> BinaryIO:
+    content = io.BytesIO()
+    try:
+        with gzip.open(stream) as packed:
+            _copy(packed, content, name)
+    except (EOFError, OSError, zlib.error) as error:
+        raise _refused(name, "be a gzip file", error) from None
+    return content
+
+
+def _unzipped(stream: BinaryIO, name: str) -> tuple[str, BinaryIO]:
+    """The one table of a zip file; other files in it, such as a licence, do not count."""
+    content = io.BytesIO()
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            inside = [
+                file
+                for file in archive.namelist()
+                if Path(file.lower()).suffix in READERS and not Path(file).name.startswith(".")
+            ]
+            if len(inside) != 1:
+                got = Message(f"{len(inside)} of them")
+                requirement = f"hold one file that ends in {', '.join(READERS)}"
+                raise FileContentError("source", name, requirement, got, "Unpack it.")
+            with archive.open(inside[0]) as packed:
+                _copy(packed, content, name)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+        raise _refused(name, "be a zip file", error) from None
+    return Path(inside[0].lower()).suffix, content
+
+
+def _copy(packed: Any, content: BinaryIO, name: str) -> None:
+    """Unpack by parts, and stop before the memory is full."""
+    free = free_memory()
+    while part := packed.read(CHUNK):
+        content.write(part)
+        if free is not None and 2.0 * content.tell() > free:
+            requirement = f"unpack into the {free / GIGA:.1f} GB of memory that are free"
+            raise FileContentError("source", name, requirement, Message("more"))
+    content.seek(0)
 
 
 def _without_waiting(path: str, flags: int) -> int:
@@ -157,12 +253,13 @@ def _check_regular(stream: BinaryIO, name: str) -> None:
     if not stat.S_ISREG(mode):
         what = "a FIFO" if stat.S_ISFIFO(mode) else "a device"
         got = Message(f"{name!r}, which is {what}")
-        raise FileAccessError("source", "be a file", got, "Copy its content into a file.")
+        raise FileAccessError("source", "be a file", got, "Give its text on standard input: -.")
 
 
 def _bundled(name: str) -> Source:
     frame = load(name).frame
-    return Source(FrameCells(name, frame), label_column=CLASSES if CLASSES in frame else None)
+    label_column = CLASSES if CLASSES in frame else None
+    return Source(FrameCells(name, frame), label_column=label_column, has_roles=True)
 
 
 def _read_text(
@@ -236,7 +333,7 @@ def _read_fcs(stream: BinaryIO, name: str, text_format: TextFormat) -> Source:
     measured = [names[i] for i in data.fluoro_indices]
     plain = tuple(channel for channel in names if channel not in measured)
     cells = FrameCells(name, pd.DataFrame(values, columns=names))
-    return Source(cells, left_out=time, plain=plain)
+    return Source(cells, left_out=time, plain=plain, has_roles=True)
 
 
 def _refused(name: str, requirement: str, error: Exception) -> FileContentError:
@@ -258,8 +355,9 @@ def _distinct(name: str, names: list[str]) -> pd.Index:
 
 
 READERS: Mapping[str, Callable[[BinaryIO, str, TextFormat], Source]] = {
-    ".csv": partial(_read_text, delimiters=(",", ";", "\t")),
+    ".csv": partial(_read_text, delimiters=DELIMITERS),
     ".tsv": partial(_read_text, delimiters=("\t",)),
+    ".txt": partial(_read_text, delimiters=(*DELIMITERS, " ")),
     ".parquet": _read_parquet,
     ".fcs": _read_fcs,
 }

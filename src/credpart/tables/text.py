@@ -9,8 +9,7 @@ only an empty cell is missing unless ``na_values`` names other texts.
 import codecs
 import csv
 import io
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
@@ -22,11 +21,11 @@ from credpart._arrays import Array
 from credpart._checks import in_cell
 from credpart._messages import ColumnName, Message, Name, Setting, joined
 from credpart.errors import FileContentError, InputError
+from credpart.tables.numbers import NUL, OTHERS, STANDARD, NumberStyle
 
 BLOCK = 10_000  # rows that are kept together
 SAMPLE = 100  # rows that are looked at to find the delimiter
-NUL = "\0"  # stands between the cells of a block: no text file has it
-DELIMITERS = (",", ";", "\t")
+DELIMITERS = (",", ";", "\t", "|")
 MARKS = {  # first bytes, and the encoding that they say; UTF-32 begins as UTF-16 does
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -34,11 +33,6 @@ MARKS = {  # first bytes, and the encoding that they say; UTF-32 begins as UTF-1
     codecs.BOM_UTF16_BE: "utf-16",
 }
 UTF8 = "utf-8-sig"  # with and without a mark
-# What `float` takes, without the underscores, digits of other scripts and NaN that it takes too.
-NUMBER = re.compile(
-    r"[ \t]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity))[ \t]*"
-)
-FIGURES = re.compile(r"[-+.0-9eE \t\0]*")  # `float` takes a text of these only if it is a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +48,17 @@ class TextFormat:
         Texts that stand for a missing value, as an empty cell always does.  Names of objects are
         never missing.
     delimiter : str, optional
-        The character between two cells; by default the one of comma, semicolon and tab that cuts
-        all rows into the same number of cells.
+        The character between two cells; by default the one of comma, semicolon, tab and bar (and
+        in a .txt file the space) that cuts all rows into the same number of cells.  Of a space
+        there may be several.
     encoding : str, optional
         By default UTF-8, or UTF-16 if the file begins with its mark.
+    decimal, thousands : str, optional
+        The decimal sign, and the character that groups thousands.  By default a point and none,
+        or else those with which all columns of numbers can be read, if there is one such reading.
+    comment : str, optional
+        Lines that begin with it are left out.  By default lines above the table that begin with
+        # are, if they have not as many cells as the table.
 
     Examples
     --------
@@ -81,6 +82,9 @@ class TextFormat:
     na_values: Sequence[str] = ()
     delimiter: str | None = None
     encoding: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    comment: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.na_values, str) or not all(isinstance(v, str) for v in self.na_values):
@@ -90,12 +94,30 @@ class TextFormat:
             raise InputError(
                 "delimiter", "be one character other than a quote or a line end", self.delimiter
             )
+        if self.decimal not in (None, ".", ","):
+            raise InputError("decimal", "be '.' or ','", self.decimal)
+        if self.thousands is not None and not _groups(self.thousands, self.decimal):
+            requirement = "be one character, no figure, and not the decimal sign"
+            raise InputError("thousands", requirement, self.thousands)
+        if self.comment is not None and not (isinstance(self.comment, str) and self.comment):
+            raise InputError("comment", "be a text that comments begin with", self.comment)
         if self.encoding is not None:
             try:
                 io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
             except (LookupError, ValueError, TypeError):
                 requirement = "be an encoding that Python knows, such as 'utf-8' or 'cp1252'"
                 raise InputError("encoding", requirement, self.encoding) from None
+
+    @property
+    def number_style(self) -> NumberStyle | None:
+        """How numbers are written; None if that is left open."""
+        if self.decimal is None and self.thousands is None:
+            return None
+        return NumberStyle(self.decimal or ("," if self.thousands == "." else "."), self.thousands)
+
+
+def _groups(mark: object, decimal: str | None) -> bool:
+    return isinstance(mark, str) and len(mark) == 1 and mark not in f"0123456789+-eE{decimal}"
 
 
 def _is_delimiter(text: object) -> bool:
@@ -117,11 +139,11 @@ class TextColumn:
         for block in self.blocks:
             yield from block.split(NUL)
 
-    def numbers(self, na_values: Iterable[str] = ()) -> Array | None:
+    def numbers(self, na_values: Iterable[str], style: NumberStyle) -> Array | None:
         """The numbers, NaN where a cell is missing; None if a cell is neither."""
         parts = [np.empty(0)]
         for block in self.blocks:
-            part = _numbers(block, frozenset(na_values))
+            part = style.numbers(block, frozenset(na_values))
             if part is None:
                 return None
             parts.append(part)
@@ -133,18 +155,18 @@ class TextColumn:
         known: dict[str, str] = {}  # a text that occurs often is one object
         return [None if cell in missing else known.setdefault(cell, cell) for cell in self]
 
-    def holds_numbers(self) -> bool:
+    def holds_numbers(self, style: NumberStyle = STANDARD) -> bool:
         """Whether at least half of the cells of the first block that are not empty are numbers."""
         cells = [cell for block in self.blocks[:1] for cell in block.split(NUL) if cell]
-        return 0 < len(cells) <= 2 * sum(is_number(cell) for cell in cells)
+        return 0 < len(cells) <= 2 * sum(map(style.is_number, cells))
 
-    def first_text(self, na_values: Iterable[str] = ()) -> tuple[int, str]:
+    def first_text(self, na_values: Iterable[str], style: NumberStyle) -> tuple[int, str]:
         """The first cell that is neither missing nor a number, with its row; there must be one."""
         missing = {"", *na_values}
         return next(
             (row, cell)
             for row, cell in enumerate(self)
-            if cell not in missing and not is_number(cell)
+            if cell not in missing and not style.is_number(cell)
         )
 
     def count(self, values: Iterable[str]) -> int:
@@ -153,26 +175,11 @@ class TextColumn:
         return sum(cell in wanted for cell in self) if wanted else 0
 
 
-def is_number(cell: str) -> bool:
-    """Whether a cell is written as a number.
+class Values(NamedTuple):
+    """Columns to cluster, and what a user should know of how they were read."""
 
-    >>> [is_number(cell) for cell in ("1.50", " -2e3", "inf", "1_000", "nan", "")]
-    [True, True, True, False, False, False]
-    """
-    return NUMBER.fullmatch(cell) is not None
-
-
-def _numbers(block: str, na_values: frozenset[str]) -> Array | None:
-    """The numbers of a block; None if a cell is none."""
-    cells = block.split(NUL)
-    if na_values:
-        cells = ["" if cell in na_values else cell for cell in cells]
-    if not FIGURES.fullmatch(block) and not all(not cell or is_number(cell) for cell in cells):
-        return None
-    try:
-        return np.array([float(cell or "nan") for cell in cells])
-    except ValueError:
-        return None
+    columns: dict[str, pd.Series]
+    remarks: list[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,15 +201,75 @@ class TextTable:
         """The column of a name."""
         return self.columns[self.names.index(name)]
 
-    def values(self, name: str, *, categories: bool, as_text: bool) -> pd.Series:
-        """A column to cluster: numbers, or text where there may be categories."""
-        column, na_values = self.column(name), self.text_format.na_values
-        numbers = None if as_text else column.numbers(na_values)
+    def values(
+        self, names: Sequence[str], *, categories: bool, text_columns: Collection[str]
+    ) -> Values:
+        """Columns to cluster: numbers, or text where there may be categories."""
+        columns = {name: self.column(name) for name in names}
+        of_numbers = [column for name, column in columns.items() if name not in text_columns]
+        style = self.text_format.number_style or self._find_style(of_numbers)
+        values = {
+            name: self._series(column, style, categories=categories, as_text=name in text_columns)
+            for name, column in columns.items()
+        }
+        return Values(values, [*self.remarks, *self._said(style), *self._missing_cells(names)])
+
+    def _series(
+        self, column: TextColumn, style: NumberStyle, *, categories: bool, as_text: bool
+    ) -> pd.Series:
+        na_values = self.text_format.na_values
+        numbers = None if as_text else column.numbers(na_values, style)
         if numbers is not None:
             return pd.Series(numbers)
-        if not as_text and (not categories or column.holds_numbers()):
-            raise self._not_a_number(column, categories=categories)
+        if not as_text and (not categories or column.holds_numbers(style)):
+            raise self._not_a_number(column, style, categories=categories)
         return pd.Series(column.texts(na_values), dtype=object)
+
+    def _find_style(self, columns: Sequence[TextColumn]) -> NumberStyle:
+        """The style in which all columns are numbers that are numbers in any, if it is one."""
+        na_values = self.text_format.na_values
+        odd = [column for column in columns if column.numbers(na_values, STANDARD) is None]
+        odd = [c for c in odd if any(c.numbers(na_values, style) is not None for style in OTHERS)]
+        if not odd:
+            return STANDARD
+        texts = [column for column in columns if not column.holds_numbers() and column not in odd]
+        rest = [column for column in columns if column not in texts]
+        readings: dict[bytes, tuple[NumberStyle, Array]] = {}
+        for style in OTHERS:
+            numbers = [column.numbers(na_values, style) for column in rest]
+            if all(found is not None for found in numbers):
+                values = np.array(numbers)
+                readings.setdefault(values.tobytes(), (style, values))
+        if len(readings) > 1:
+            raise self._two_readings(odd[0], [style for style, _ in readings.values()][:2])
+        style = next((style for style, _ in readings.values()), STANDARD)
+        # Where commas stand between cells, one in a number may as well be a slip.
+        return STANDARD if style.decimal == self.text_format.delimiter else style
+
+    def _two_readings(self, column: TextColumn, styles: Sequence[NumberStyle]) -> FileContentError:
+        row, cell = column.first_text(self.text_format.na_values, STANDARD)
+        both = [style.numbers(cell) for style in styles]
+        may_be = " or ".join(str(found[0]) for found in both if found is not None)
+        return FileContentError(
+            "source",
+            self.path,
+            "have numbers that can be read in one way",
+            in_cell(repr(cell), ColumnName(column.name), row, f", which may be {may_be}"),
+            Message("Say ", option("decimal", ","), " or ", option("thousands", ","), "."),
+        )
+
+    def _said(self, style: NumberStyle) -> Iterator[str]:
+        """How numbers were read, if the file has shown it."""
+        if self.text_format.number_style is None and style != STANDARD:
+            grouped = f" and thousands grouped by {style.thousands!r}" if style.thousands else ""
+            sign = "comma" if style.decimal == "," else "point"
+            undo = option("decimal", ".")
+            yield Message(f"Numbers are read with a decimal {sign}{grouped}; ", undo, " undoes it.")
+
+    def head(self, name: str, n: int) -> list[str | None]:
+        """The first cells of a column as text."""
+        missing = {"", *self.text_format.na_values}
+        return [None if cell in missing else cell for cell in islice(self.column(name), n)]
 
     def texts(self, name: str) -> list[str | None]:
         """A column as text, None where a cell is missing."""
@@ -211,10 +278,6 @@ class TextTable:
     def names_of_objects(self, name: str) -> list[str]:
         """A column as it was written."""
         return list(self.column(name))
-
-    def remarks_on(self, names: Sequence[str]) -> list[str]:
-        """What a user should know of the reading, and of some of the columns."""
-        return [*self.remarks, *self._missing_cells(names)]
 
     def _missing_cells(self, names: Sequence[str]) -> Iterator[str]:
         """How many cells `na_values` made missing."""
@@ -229,12 +292,16 @@ class TextTable:
         which = joined(", ", found) if found else Message("no cell")
         yield Message("Read as missing by ", Name("na_values"), ": ", which, ".")
 
-    def _not_a_number(self, column: TextColumn, *, categories: bool) -> FileContentError:
+    def _not_a_number(
+        self, column: TextColumn, style: NumberStyle, *, categories: bool
+    ) -> FileContentError:
         """The error that names the first cell that is not a number."""
-        row, cell = column.first_text(self.text_format.na_values)
+        row, cell = column.first_text(self.text_format.na_values, style)
         place = in_cell(repr(cell), ColumnName(column.name), row)
-        if not column.holds_numbers():
+        if not column.holds_numbers(style):
             remedy = name_or_leave_out()
+        elif NumberStyle(",").is_number(cell):
+            remedy = Message("Say ", option("decimal", ","), " if it is a number.")
         else:
             as_text = Setting("text_columns", [column.name], is_quoted=True)
             either = (", ", as_text, " if the column holds categories,") if categories else ()
@@ -256,9 +323,10 @@ def read_text(
     data: bytes, path: str, text_format: TextFormat, delimiters: Sequence[str] = DELIMITERS
 ) -> TextTable:
     """The table that a text holds; ``delimiters`` are those that it may have."""
-    text = _Text(data, path, _encoding(data, text_format.encoding))
+    text = _Text(data, path, _encoding(data, text_format.encoding), text_format.comment)
     text.check()
     delimiter = text_format.delimiter or _find_delimiter(text, delimiters)
+    text = replace(text, n_skipped=0 if text.comment else _lines_above(text, delimiter))
     rows = text.rows(delimiter)
     first = next((row for row in rows if row.has_cells), None)
     if first is None:
@@ -275,7 +343,7 @@ def read_text(
     _check_distinct(text, names)
     columns = [TextColumn(name, blocks) for name, blocks in zip(names, body.blocks, strict=True)]
     complete = replace(text_format, header=has_header, delimiter=delimiter, encoding=text.encoding)
-    return TextTable(path, complete, columns, body.n_rows, body.remarks())
+    return TextTable(path, complete, columns, body.n_rows, [*text.remarks(), *body.remarks()])
 
 
 def _encoding(data: bytes, given: str | None) -> str:
@@ -304,6 +372,8 @@ class _Text:
     data: bytes
     path: str
     encoding: str
+    comment: str | None = None  # what lines that are left out begin with
+    n_skipped: int = 0  # lines at the beginning that are left out
 
     def check(self) -> None:
         """Refuse bytes that are no text in the encoding, and text that holds NUL."""
@@ -323,22 +393,31 @@ class _Text:
 
     def rows(self, delimiter: str) -> Iterator[Row]:
         """The rows; a blank line is a row without cells, or with a blank one."""
-        stream = io.TextIOWrapper(io.BytesIO(self.data), encoding=self.encoding, newline="")
-        reader = csv.reader(stream, delimiter=delimiter, strict=True)
+        lines = _Lines(self)
+        is_space = delimiter == " "
+        source = (line.rstrip(" \t\r\n") + "\n" for line in lines) if is_space else lines
+        reader = csv.reader(source, delimiter=delimiter, strict=True, skipinitialspace=is_space)
         try:
             for cells in reader:
-                yield Row(cells, reader.line_num)
+                yield Row(cells, lines.number)
         except csv.Error as error:
             raise self.refused(
                 "be a table of cells",
-                Message(f"{_reason(error)} in line {reader.line_num}"),
+                Message(f"{_reason(error)} in line {lines.number}"),
                 "Correct the line, or the quote that was opened before it.",
             ) from None
 
     def first_line(self) -> str:
         """The first line that is not blank, or nothing."""
-        stream = io.TextIOWrapper(io.BytesIO(self.data), encoding=self.encoding)
-        return next((line for line in stream if line.strip()), "")
+        return next((line for line in _Lines(self) if line.strip()), "")
+
+    def remarks(self) -> list[str]:
+        """What was left out above the table."""
+        if not self.n_skipped:
+            return []
+        several = "lines" if self.n_skipped > 1 else "line"
+        text = f"Left out {self.n_skipped} {several} above the table that begin with '#'."
+        return [Message(text)]
 
     def refused(self, requirement: str, got: Message, remedy: str = "") -> FileContentError:
         """The error that says what the file must be."""
@@ -353,6 +432,43 @@ class _Text:
             Message(found),
             Message("Say its encoding, which often is ", option("encoding", "cp1252"), "."),
         )
+
+
+class _Lines:
+    """The lines of a text without its comments; ``number`` is that of the last one."""
+
+    def __init__(self, text: _Text) -> None:
+        self.number = 0
+        stream = io.TextIOWrapper(io.BytesIO(text.data), encoding=text.encoding, newline="")
+        self._stream, self._comment, self._n_skipped = stream, text.comment, text.n_skipped
+        self._is_quoted = False  # whether the line begins within a cell
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._stream:
+            self.number += 1
+            is_comment = self._comment is not None and line.startswith(self._comment)
+            if self.number <= self._n_skipped or (is_comment and not self._is_quoted):
+                continue
+            self._is_quoted ^= line.count('"') % 2 == 1
+            yield line
+
+
+def _lines_above(text: _Text, delimiter: str) -> int:
+    """How many lines above the table begin with # and are not cut as the table is."""
+    lines = iter(_Lines(text))
+    above = 0
+    for line in lines:
+        if line.strip() and not line.startswith("#"):
+            break
+        above += 1
+    rows = replace(text, n_skipped=above).rows(delimiter)
+    try:
+        width = next((len(row.cells) for row in rows if row.has_cells), 0)
+        marked = [row for row in islice(text.rows(delimiter), above) if row.has_cells]
+    except FileContentError:  # it is said where the table is read
+        return 0
+    is_header = marked and len(marked[-1].cells) == width and marked[-1].cells[0].startswith("#")
+    return 0 if is_header or width < 2 or not text.first_line().startswith("#") else above
 
 
 def option(name: str, value: object) -> Setting:
@@ -382,15 +498,23 @@ def _find_delimiter(text: _Text, candidates: Sequence[str]) -> str:
             Message(f"rows that {marks} both cut into equally many cells"),
             Message("Say which it is, as in ", option("delimiter", possible[0]), "."),
         )
-    # Where none does, the header decides, and the rows that differ from it are refused.
-    return possible[0] if possible else max(candidates, key=text.first_line().count)
+    if possible:
+        return possible[0]
+    # The header decides, or the rows below one without any, and what differs from it is refused.
+    first = text.first_line()
+    return max(candidates, key=lambda mark: (first.count(mark), sum(n > 1 for n in widths[mark])))
 
 
 def _widths(text: _Text, delimiter: str) -> Iterator[int]:
-    """How many cells each of the first rows has; 0 for one whose quotes do not fit."""
+    """How many cells each of the first rows has; 0 for one whose quotes do not fit.
+
+    Rows above the others that begin with # may be comments, and have no say.
+    """
+    above = text.comment is None
     try:
         for row in islice(text.rows(delimiter), SAMPLE):
-            if row.has_cells:
+            above = above and (not row.has_cells or row.cells[0].startswith("#"))
+            if row.has_cells and not above:
                 yield len(row.cells)
     except FileContentError:
         yield 0
@@ -474,9 +598,10 @@ def _looks_like_data(columns: Sequence[TextColumn]) -> bool:
     A number could be one.  Where no column holds numbers, so could texts that occur again below,
     in each column whose texts do.
     """
-    if any(is_number(column.name) for column in columns):
+    styles = (STANDARD, *OTHERS)
+    if any(style.is_number(column.name) for column in columns for style in styles):
         return True
-    if any(column.holds_numbers() for column in columns):
+    if any(column.holds_numbers(style) for column in columns for style in styles):
         return False
     first = [(column.name, column.blocks[0].split(NUL)) for column in columns if column.blocks]
     repeated = [(name, cells) for name, cells in first if len(set(cells)) < len(cells)]
