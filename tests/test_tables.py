@@ -378,6 +378,10 @@ UNREADABLE = {
     "half a UTF-16": (b"\xff\xfex\0,\0y", "be text in UTF-16"),
     "tabs and an open quote": ('x\ty\n1\t2\n3\t"4"5\n', "text after a closing quote in line 3"),
     "no delimiter in the header": ("xy\n1;2\n3;4;5\n", "1 cells in each row, got 2 in line 2"),
+    "a short row and another delimiter": (
+        "a;b,c;d\n1,5;2;3\n2,5;3;4\n3,5;4\n",
+        "have one delimiter, got rows that ',' and ';' both",
+    ),
     "two delimiters": ("a,b;c,d\n1,2;3,4\n", r"have one delimiter, got rows that ',' and ';' both"),
     "twice": ("x,x\n1,2\n", "distinct column names, got 'x' more than once"),
     "nothing": ("", "an empty file"),

@@ -68,6 +68,8 @@ def written(rng: np.random.Generator) -> Written:
     has_header = n == 0 or of_numbers not in kinds or bool(rng.random() < 0.85)
     rows = [*([names] if has_header else []), *map(list, zip(*columns, strict=True))]
     delimiter = str(rng.choice([",", ";", "\t"], p=[0.6, 0.2, 0.2]))
+    if d == 1:
+        delimiter = ","  # so that commas within the cells are quoted: else no program could tell
     stream = io.StringIO(newline="")
     quoting = int(rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]))
     end = str(rng.choice(["\n", "\r\n", "\r"], p=[0.6, 0.3, 0.1]))

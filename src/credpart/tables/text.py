@@ -490,12 +490,13 @@ def _reason(error: csv.Error) -> str:
 def _find_delimiter(text: _Text, candidates: Sequence[str]) -> str:
     """The delimiter that cuts the first rows into equally many cells, two at least."""
     widths = {mark: list(_widths(text, mark)) for mark in candidates}
-    possible = [mark for mark, found in widths.items() if len(set(found)) == 1 and found[0] > 1]
-    if len(possible) > 1:
-        marks = " and ".join(map(repr, possible))
+    likely = [mark for mark, found in widths.items() if _cut_alike(found) >= 0.5]
+    possible = [mark for mark in likely if _cut_alike(widths[mark]) == 1.0]
+    if possible and len(likely) > 1:
+        marks = " and ".join(map(repr, likely))
         raise text.refused(
             "have one delimiter",
-            Message(f"rows that {marks} both cut into equally many cells"),
+            Message(f"rows that {marks} both cut into equally many cells, all or most of them"),
             Message("Say which it is, as in ", option("delimiter", possible[0]), "."),
         )
     if possible:
@@ -503,6 +504,11 @@ def _find_delimiter(text: _Text, candidates: Sequence[str]) -> str:
     # The header decides, or the rows below one without any, and what differs from it is refused.
     first = text.first_line()
     return max(candidates, key=lambda mark: (first.count(mark), sum(n > 1 for n in widths[mark])))
+
+
+def _cut_alike(widths: Sequence[int]) -> float:
+    """The share of rows that have as many cells as the first, which must have two at least."""
+    return widths.count(widths[0]) / len(widths) if widths and widths[0] > 1 else 0.0
 
 
 def _widths(text: _Text, delimiter: str) -> Iterator[int]:
