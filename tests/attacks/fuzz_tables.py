@@ -184,8 +184,6 @@ def simply_parsed(table: Written) -> list[list[str]] | None:
 def difference(objects: Objects, rows: list[list[str]], has_header: bool) -> str:
     """In what the objects differ from the rows; nothing if they are the same."""
     header, body = (rows[0], rows[1:]) if has_header else (None, rows)
-    if not body and not len(objects.X):
-        return ""  # without objects nothing can be misread
     ids = objects.ids
     names = header or [str(j + 1) for j in range(len(rows[0]))]
     if len(objects.X) != len(body):
@@ -274,6 +272,8 @@ def outcome(table: Written, path: Path, rng: np.random.Generator) -> tuple[str, 
     except Exception as error:
         return "failure", f"{type(error).__name__}: {error}"
     rows = simply_parsed(table)
+    if not len(objects.X) and (rows is None or len(rows) == table.has_header):
+        return "table", ""  # there are no objects that could be misread
     if rows is None:
         return "failure", f"read although it is no table: {objects.X.shape}"
     wrong = difference(objects, rows, table.has_header)

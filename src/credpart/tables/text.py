@@ -503,7 +503,12 @@ def _find_delimiter(text: _Text, candidates: Sequence[str]) -> str:
         return possible[0]
     # The header decides, or the rows below one without any, and what differs from it is refused.
     first = text.first_line()
-    return max(candidates, key=lambda mark: (first.count(mark), sum(n > 1 for n in widths[mark])))
+
+    def cells_and_cut_rows(mark: str) -> tuple[int, int]:
+        found = widths[mark]
+        return (found and found[0]) or first.count(mark) + 1, sum(n > 1 for n in found)
+
+    return max(candidates, key=cells_and_cut_rows)
 
 
 def _cut_alike(widths: Sequence[int]) -> float:
