@@ -21,6 +21,9 @@ SMALLEST = 1e-150  # squares of smaller differences underflow
 LARGEST_TOTAL = 1e15  # of weights: floats count no further without gaps
 SPARSE = {"nnz": ".toarray()", "sparse": ".sparse.to_dense()"}  # what only sparse data have
 
+# Methods that compute a lazy frame; the first that a frame has makes a table of the result.
+LAZY = ("toPandas", "to_pandas", "compute", "df", "collect")
+
 
 class Table(NamedTuple):
     """Checked data: a float array (n, d) with the names of its columns and rows.
@@ -155,8 +158,24 @@ def check_weights(name: str, value: ArrayLike | None, n: int) -> Array:
     return weights
 
 
+def check_in_memory(name: str, X: Any) -> None:
+    """Refuse a frame that only describes a computation: what it costs is the user's decision."""
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except ValueError:  # names that occur twice are refused later
+        return
+    if isinstance(frame, nw.LazyFrame):
+        kind = type(X)
+        module = kind.__module__.partition(".")[0]
+        method = next((method for method in LAZY if hasattr(X, method)), "collect")
+        got = Message(f"a {kind.__name__} of {module}, which is not computed yet")
+        remedy = f"Pass `{name}.{method}()`."
+        raise InputTypeError(name, "be a table in memory", got, remedy)
+
+
 def check_data(X: Any, *, name: str = "X", at_least: int = 1) -> Table:
     """Return the data as finite float64; the message names the first bad column and row."""
+    check_in_memory(name, X)
     if X is None or np.isscalar(X):
         raise InputError(name, "be a 2-D array or a DataFrame", X)
     for mark, remedy in SPARSE.items():

@@ -3,8 +3,7 @@
 The size of the file says nothing: a column of equal values takes some bytes, however long it is.
 """
 
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from credpart._memory import GIGA, free_memory
 from credpart._messages import Message
@@ -16,7 +15,7 @@ CELL_BYTES = 32
 TEXT = "BYTE_ARRAY"  # the one physical type whose cells have no fixed size
 
 
-def check_parquet_size(path: Path) -> None:
+def check_parquet_size(stream: BinaryIO, name: str) -> None:
     """Refuse a Parquet file whose table needs more memory than is free.
 
     A file that is damaged passes: the reader that comes next says what is wrong with it.
@@ -28,10 +27,10 @@ def check_parquet_size(path: Path) -> None:
     if free is None:
         return
     try:
-        metadata = pq.read_metadata(path)
+        metadata = pq.read_metadata(stream)
         needed = _bytes_of_cells(metadata)
         if needed <= free and _longest_text(metadata) > free:
-            needed += _bytes_of_text(path, metadata)
+            needed += _bytes_of_text(stream, metadata)
     except MemoryError:
         needed = float("inf")
     except (pa.ArrowException, OSError, ValueError):
@@ -40,7 +39,7 @@ def check_parquet_size(path: Path) -> None:
         size = f"{needed / GIGA:.3g} GB" if needed < float("inf") else "more"
         raise FileContentError(
             "source",
-            str(path),
+            name,
             f"fit in the {free / GIGA:.3g} GB of memory that are free",
             Message(
                 f"a table of {metadata.num_rows} rows and {metadata.num_columns} columns, "
@@ -77,13 +76,13 @@ def _longest_text(metadata: Any) -> float:
     )
 
 
-def _bytes_of_text(path: Path, metadata: Any) -> float:
+def _bytes_of_text(stream: BinaryIO, metadata: Any) -> float:
     """What all texts take.  They are read as codes with a dictionary, which repeats no text."""
     from pyarrow import compute as pc
     from pyarrow import parquet as pq
 
     names = sorted({chunk.path_in_schema for chunk in _chunks(metadata) if _is_text(chunk)})
-    file = pq.ParquetFile(path, read_dictionary=names)
+    file = pq.ParquetFile(stream, read_dictionary=names)
     total = 0.0
     for group in range(metadata.num_row_groups):
         for column in file.read_row_group(group, columns=names).columns:

@@ -8,12 +8,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from credpart._columns import columns_of_text
 from credpart._files import new_file, write_or_rescue
 from credpart._progress import shown
 from credpart.cli.completion import table_file
-from credpart.cli.fitting import check_jobs, collected_warnings, read, takes_categories
+from credpart.cli.fitting import check_jobs, collected_warnings, read, show_notes, takes_categories
 from credpart.cli.folder import put_text, report
 from credpart.cli.screen import cells, selection_table
+from credpart.cli.spreadsheet import formula_remarks, write_csv
 from credpart.cli.stored import stored_model
 from credpart.cli.streams import check_output_is_open
 from credpart.partition import EvidentialPartition
@@ -32,9 +34,12 @@ def show_selection(
     from credpart.mixture import select_mixture
 
     with table_file(out, force=force) as save:
-        X = read(source, table, categories=takes_categories(choice[1])).X
-        with collected_warnings(None, quiet=quiet), shown("select", int(not quiet)) as progress:
-            selection = select_mixture(X, *choice, progress=progress)
+        objects = read(source, table, categories=takes_categories(choice[1]))
+        with (
+            collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),
+            shown("select", int(not quiet)) as progress,
+        ):
+            selection = select_mixture(objects.X, *choice, progress=progress)
         save(selection.table)
         if not quiet:
             Console().print(selection_table(selection))
@@ -43,34 +48,38 @@ def show_selection(
 def write_predictions(
     path: Path,
     source: str,
-    id_column: str | None,
+    table: Mapping[str, Any],
     jobs: Any,
     out: Path | None,
     *,
+    raw_text: bool,
     force: bool,
     quiet: bool,
 ) -> None:
     """Score new objects, and write their masses."""
     check_jobs(jobs)
-    with table_file(out, force=force) as save:
+    with table_file(out, force=force, raw_text=raw_text) as save:
         if out is None:
             check_output_is_open()
         stored = stored_model(path)
         result = stored.result
         told = stored.notes.get("table", {})
-        table = {
+        as_fitted = {
             "columns": result.data.names,
-            "id_column": id_column,
-            "label_column": None,
+            "text_columns": columns_of_text(result.data),
             "transform": _transform(told.get("transform", {})),
         }
-        X = read(source, table, categories=result.data.levels is not None).named()
-        with collected_warnings(None, quiet=quiet):
+        categories = result.data.levels is not None
+        objects = read(source, {**table, **as_fitted}, categories=categories)
+        X = objects.named()
+        with collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks):
             masses = result.predict_masses(X, n_jobs=jobs, verbose=int(not quiet))
         partition = EvidentialPartition(masses, result.partition.focal_sets, index=X.index)
         frame = partition.to_frame().rename_axis("id")
+        if not raw_text:
+            show_notes(formula_remarks(X.index), quiet=quiet)
         if out is None:
-            frame.to_csv(sys.stdout)
+            write_csv(frame, sys.stdout, raw_text=raw_text)
         save(frame)
 
 
@@ -93,7 +102,10 @@ def show_comparison(
     with table_file(out, force=force) as save:
         objects = read(source, table)
         methods, c, seed = choice
-        with collected_warnings(None, quiet=quiet), shown("compare", int(not quiet)):
+        with (
+            collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),
+            shown("compare", int(not quiet)),
+        ):
             found = compare(objects.X, methods, n_clusters=c, y=objects.classes, random_state=seed)
         save(found.table)
         if not quiet:
@@ -122,7 +134,7 @@ def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:
             frame = load(name).frame
             frame = frame.set_axis(range(1, len(frame) + 1)).rename_axis("id")
             if out is None:
-                frame.to_csv(sys.stdout)
+                write_csv(frame, sys.stdout)
             save(frame)
         return
     table = Table("name", "objects", "columns", "classes", "what", box=None, pad_edge=False)

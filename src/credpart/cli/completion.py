@@ -29,11 +29,15 @@ def said_if_complete(path: Path) -> Iterator[list[os.stat_result]]:
 
 
 @contextmanager
-def table_file(path: Path | None, *, force: bool) -> Iterator[Callable[["pd.DataFrame"], None]]:
+def table_file(
+    path: Path | None, *, force: bool, raw_text: bool = False
+) -> Iterator[Callable[["pd.DataFrame"], None]]:
     """What saves a table as CSV, in a file that is claimed before anything is computed.
 
     Without a path nothing is saved.
     """
+    from credpart.cli.spreadsheet import write_csv
+
     if path is None:
         yield lambda table: None
         return
@@ -42,7 +46,10 @@ def table_file(path: Path | None, *, force: bool) -> Iterator[Callable[["pd.Data
         partial = claim.enter_context(file)
 
         def save(table: "pd.DataFrame") -> None:
-            write_or_rescue(table.to_csv, partial, path)
+            def write(target: Path) -> None:
+                write_csv(table, target, raw_text=raw_text)
+
+            write_or_rescue(write, partial, path)
             made.append(partial.stat())
             raise_if_stopped()
             claim.close()  # takes its place

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from credpart import __version__
 from credpart._arrays import IntArray
+from credpart.cli.spreadsheet import write_csv
 from credpart.diagnostics import Diagnosis
 from credpart.metrics import adjusted_rand, confusion, shares
 from credpart.partition import EvidentialPartition
@@ -29,9 +30,10 @@ class Request:
     """What to fit to what."""
 
     source: str
-    table: Mapping[str, Any]  # columns, id_column, label_column, transform
+    table: Mapping[str, Any]  # what `read_objects` takes
     estimator: Mapping[str, Any]
     fit_rows: Any  # how many rows to fit; None is all
+    raw_text: bool = False  # whether names that look like formulas are written as they are
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +101,7 @@ def describe(request: Request, outcome: Outcome) -> Summary:
 
 def write_masses(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
     """One row for each object: its labels, masses, beliefs and plausibilities."""
-    outcome.partition.to_frame().rename_axis("id").to_csv(path)
+    write_csv(outcome.partition.to_frame().rename_axis("id"), path, raw_text=request.raw_text)
 
 
 def write_intervals(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:

@@ -47,41 +47,23 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="SOURCE",
-        help="A .csv, .tsv, .parquet or .fcs file, or a bundled data set (see `datasets`).",
+        help="A .csv, .tsv, .txt, .parquet or .fcs file, also as .gz or .zip, - for standard "
+        "input, or a bundled data set (see `datasets`).",
         show_default=False,
     ),
 ]
 Columns = Annotated[
     Any,
     typer.Option(
-        parser=listed, metavar="A,B", help="Columns to cluster (default: all)", rich_help_panel=DATA
+        parser=listed, metavar="A,B", help="Columns to draw (default: all)", rich_help_panel=DATA
     ),
 ]
-IdColumn = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Column of the objects' names", rich_help_panel=DATA),
-]
-LabelColumn = Annotated[
-    str | None,
+RawText = Annotated[
+    bool,
     typer.Option(
-        metavar="NAME",
-        help="Column of known classes: left out, and compared with",
-        rich_help_panel=DATA,
-    ),
-]
-TransformName = Annotated[
-    str,
-    typer.Option(
-        "--transform", metavar="NAME", help="none, asinh or logicle", rich_help_panel=DATA
-    ),
-]
-Cofactor = Annotated[
-    Any, typer.Option(parser=number, metavar="X", help="Of asinh(x / X)", rich_help_panel=DATA)
-]
-Logicle = Annotated[
-    Any,
-    typer.Option(
-        parser=numbers, metavar="T,M,W,A", help="Of the logicle scale", rich_help_panel=DATA
+        "--raw-text",
+        help="Write names that a spreadsheet would run as a formula as they are",
+        rich_help_panel=RUN,
     ),
 ]
 Clusters = Annotated[

@@ -111,9 +111,18 @@ def marker_key(
     return line
 
 
+def plain(name: object) -> str:
+    r"""A name of the user's as matplotlib shows it: a dollar sign begins no formula.
+
+    >>> print(plain("price in $ or $/kg"))
+    price in \$ or \$/kg
+    """
+    return str(name).replace("$", r"\$")
+
+
 def object_names(index: Any, rows: ArrayLike) -> list[str]:
-    """Names of objects: those of their index, or their rows."""
-    return [str(row if index is None else index[row]) for row in np.asarray(rows)]
+    """Names of objects as they are shown: those of their index, or their rows."""
+    return [plain(row if index is None else index[row]) for row in np.asarray(rows)]
 
 
 def beside(ax: Axes, handles: Sequence[Any], title: str | None = None) -> None:

@@ -14,7 +14,7 @@ from credpart.errors import InputError
 from credpart.focal import check_cluster_names
 from credpart.intervals import PairwiseIntervals
 from credpart.partition import EvidentialPartition, Relational
-from credpart.plot._canvas import draw_cloud, new_axes, note, object_names
+from credpart.plot._canvas import draw_cloud, new_axes, note, object_names, plain
 from credpart.plot._palette import COLOURS, GREY
 
 BINS = 40
@@ -328,7 +328,7 @@ def _mark_clusters(ax: Axes, partition: EvidentialPartition, rows: IntArray) -> 
         ax.axhline(start - 0.5, color=COLOURS[1], linewidth=0.5)
         ax.axvline(start - 0.5, color=COLOURS[1], linewidth=0.5)
     every = slice(None, None, 1 + len(present) // MOST_NAMES)
-    middles, shown = starts + counts / 2 - 0.5, [names[k] for k in present]
+    middles, shown = starts + counts / 2 - 0.5, [plain(names[k]) for k in present]
     ax.set_xticks(middles[every], shown[every], fontsize="x-small", rotation=90)
     ax.set_yticks(middles[every], shown[every], fontsize="x-small")
     ax.set(xlabel="objects by cluster", ylabel="objects by cluster")
