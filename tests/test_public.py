@@ -58,12 +58,13 @@ result = irqp(intervals, focal_sets(2, "pairs"), random_state=None)
 model = CalibratedClustering(n_clusters=2, n_replicates=100).fit(X)
 """
 ARRAY = r"numpy\.ndarray\[.*{}.*\]"
+FLOATS = ARRAY.format(r"(float64|floating\[.*64Bit\])")  # the latter before NumPy 2.2
 TYPES = {
     "fit": "MixtureFit",
     "select_mixture(X)": "Selection",
     "select_mixture(X).best": "MixtureFit",
     "replicates": "Replicates",
-    "replicates.posteriors(X)": ARRAY.format("float64"),
+    "replicates.posteriors(X)": FLOATS,
     "intervals": "PairwiseIntervals",
     "pairwise_intervals(replicates.posteriors(X), [0.9, 0.95])": r"list\[.*PairwiseIntervals\]",
     "focal_sets(2)": ARRAY.format("bool"),
@@ -81,7 +82,7 @@ TYPES = {
     "model.intervals(level=0.9)": "PairwiseIntervals",
     "model.intervals(level=[0.9, 0.95])": r"list\[.*PairwiseIntervals\]",
     "model.refit_partition(level=0.95)": "CalibratedClustering",
-    "model.predict_masses(X)": ARRAY.format("float64"),
+    "model.predict_masses(X)": FLOATS,
 }
 
 

@@ -63,6 +63,8 @@ class MixtureFamily(ABC, Generic[P]):
     - ``params_type``: the NamedTuple; with it, fitted models can be saved.
     - ``state()`` and ``from_state(state)``: what a saved model keeps of the family, by default its
       attributes.
+    - ``check_columns(table)`` and ``derived(params)``: what a saved model is checked by when it is
+      loaded; by default nothing is.
     - ``is_normal``: components are normal, so `diagnose` tests the clusters for normality.
     - ``projectable(params)``: components that can be drawn in any plane; others are drawn over one
       or two columns.
