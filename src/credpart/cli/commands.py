@@ -1,5 +1,6 @@
 """What the commands other than ``fit`` do."""
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,11 +10,12 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from credpart import __version__
 from credpart._files import check_file, new_file
 from credpart._progress import shown
 from credpart.cli.fitting import check_jobs, collected_warnings, read, takes_categories
-from credpart.cli.folder import report
-from credpart.cli.screen import cells, selection_table
+from credpart.cli.folder import AUDIT, report
+from credpart.cli.screen import cells, selection_table, show_audit
 from credpart.cli.stored import stored_model
 from credpart.partition import EvidentialPartition
 
@@ -119,6 +121,34 @@ def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
     stored = stored_model(path)
     with new_file(target, argument="out") as partial:
         partial.write_text(report(stored.result, stored.notes), encoding="utf-8")
+
+
+def write_audit(
+    folder: Path, choice: tuple[Any, Any, Any, Any], *, force: bool, quiet: bool
+) -> None:
+    """Audit a stored model, and write what was found beside it."""
+    from credpart._audit import audit
+
+    n_datasets, n_replicates, seed, jobs = choice
+    target = (folder if folder.is_dir() else folder.parent) / AUDIT
+    check_file(target, overwrite=force, argument="out")
+    check_jobs(jobs)
+    result = stored_model(folder).result
+    with collected_warnings(None, quiet=quiet), shown("audit", int(not quiet)) as progress:
+        found = audit(
+            result,
+            n_datasets,
+            n_replicates=n_replicates,
+            random_state=seed,
+            n_jobs=jobs,
+            progress=progress,
+        )
+    about = {"seed": seed, "version": __version__}
+    text = json.dumps(found.to_dict() | about, indent=2, allow_nan=False) + "\n"
+    with new_file(target, overwrite=force, argument="out") as partial:
+        partial.write_text(text, encoding="utf-8")
+    if not quiet:
+        show_audit(found, target)
 
 
 def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:

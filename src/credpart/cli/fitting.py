@@ -14,7 +14,7 @@ from credpart._arrays import IntArray
 from credpart._checks import check_data, check_integer
 from credpart._files import check_folder, new_folder
 from credpart._random import random_generator
-from credpart.cli.folder import FILES, Outcome, Request, describe
+from credpart.cli.folder import FILES, OURS, Outcome, Request, describe
 from credpart.cli.vocabulary import in_shell
 from credpart.clustering import CalibratedClustering
 from credpart.diagnostics import diagnose
@@ -27,10 +27,10 @@ from credpart.tables import Objects, Transform, read_objects
 def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: bool) -> None:
     """Fit the model, and write the folder."""
     folder = out or Path(f"credpart-{Path(request.source).stem}")
-    check_folder(folder, FILES, overwrite=force)
+    check_folder(folder, OURS, overwrite=force)
     outcome = fit(request, quiet=quiet)
     summary = describe(request, outcome)
-    with new_folder(folder, FILES, overwrite=force) as partial:
+    with new_folder(folder, OURS, overwrite=force) as partial:
         for name, write in FILES.items():
             write(partial / name, request, outcome, summary)
     if not quiet:
