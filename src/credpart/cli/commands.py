@@ -123,17 +123,15 @@ def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
         partial.write_text(report(stored.result, stored.notes), encoding="utf-8")
 
 
-def write_audit(
-    folder: Path, choice: tuple[Any, Any, Any, Any], *, force: bool, quiet: bool
-) -> None:
+def write_audit(path: Path, choice: tuple[Any, Any, Any, Any], *, force: bool, quiet: bool) -> None:
     """Audit a stored model, and write what was found beside it."""
     from credpart._audit import audit
 
     n_datasets, n_replicates, seed, jobs = choice
-    target = (folder if folder.is_dir() else folder.parent) / AUDIT
-    check_file(target, overwrite=force, argument="out")
+    result = stored_model(path).result
+    target = (path if path.is_dir() else path.parent) / AUDIT
+    check_file(target, overwrite=force, argument=AUDIT)
     check_jobs(jobs)
-    result = stored_model(folder).result
     with collected_warnings(None, quiet=quiet), shown("audit", int(not quiet)) as progress:
         found = audit(
             result,
@@ -145,7 +143,7 @@ def write_audit(
         )
     about = {"seed": seed, "version": __version__}
     text = json.dumps(found.to_dict() | about, indent=2, allow_nan=False) + "\n"
-    with new_file(target, overwrite=force, argument="out") as partial:
+    with new_file(target, overwrite=force, argument=AUDIT) as partial:
         partial.write_text(text, encoding="utf-8")
     if not quiet:
         show_audit(found, target)
