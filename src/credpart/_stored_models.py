@@ -16,7 +16,7 @@ import numpy as np
 
 from credpart._arrays import Array, BoolArray
 from credpart._bootstrap.replicates import FamilyReplicates, Replicates
-from credpart._checks import Table, check_cells, check_weights, is_writable
+from credpart._checks import Table, check_cells, check_fraction, check_weights, is_writable
 from credpart._columns import Columns
 from credpart.calibration_options import CalibrationOptions
 from credpart.intervals import PairwiseIntervals
@@ -208,9 +208,11 @@ def _check_table(table: Table) -> None:
 def _check_options(result: CalibratedResult) -> None:
     options = result.options
     fields = {name: getattr(options, name) for name in options.__slots__}
-    seed, is_auto = fields.pop("seed"), fields.pop("is_auto")
+    seed, is_auto, nominal = (fields.pop(name) for name in ("seed", "is_auto", "nominal_level"))
     _require(isinstance(options.n_clusters, tuple), "numbers of clusters that are none")
     _require(isinstance(seed, int) and isinstance(is_auto, bool), "a seed that is none")
+    if nominal is not None:
+        check_fraction("nominal_level", nominal)
     # Sets that were given for this number of clusters need not suit the others that were tried.
     fields["n_clusters"] = (result.mixture.n_clusters,)
     n_models = max(len(result.selection.models), len(options.n_clusters))

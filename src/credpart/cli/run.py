@@ -65,6 +65,8 @@ def _run(given: list[str]) -> int:
         code = command.main(given, prog_name="credpart", standalone_mode=False)
     except typer.Abort as abort:
         raise abort.__cause__ or KeyboardInterrupt from None
+    if code == INTERRUPTED:  # typer makes this of a KeyboardInterrupt, without a word
+        raise KeyboardInterrupt
     sys.stdout.flush()
     return code if isinstance(code, int) else DONE
 
