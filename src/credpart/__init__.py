@@ -8,8 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from credpart._audit import audit
     from credpart._bootstrap import bootstrap
     from credpart._irqp import irqp
+    from credpart._rivals import rivals
     from credpart.clustering import CalibratedClustering
     from credpart.comparison import compare
     from credpart.diagnostics import diagnose
@@ -41,6 +43,8 @@ _HOME = {
     "RECM": "credpart.ecm",
     "EVCLUS": "credpart.evclus",
     "diagnose": "credpart.diagnostics",
+    "audit": "credpart._audit",
+    "rivals": "credpart._rivals",
     "compare": "credpart.comparison",
     "bootclus": "credpart.r_names",
     "save_model": "credpart.storage",
@@ -56,6 +60,7 @@ __all__ = [
     "EvidentialPartition",
     "MixtureFamily",
     "PairwiseIntervals",
+    "audit",
     "bootclus",
     "bootstrap",
     "compare",
@@ -65,6 +70,7 @@ __all__ = [
     "irqp",
     "load_model",
     "pairwise_intervals",
+    "rivals",
     "save_model",
     "select_mixture",
 ]

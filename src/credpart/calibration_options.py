@@ -62,6 +62,8 @@ class CalibrationOptions:
         "auto", "all" or a number of landmarks; `pairs_for` says what it means for n objects.
     focal_sets : str or array of shape (f, c)
         A kind of focal sets, or the sets.
+    nominal_level : float or None
+        The level that was asked for, where an audit recommended another one, ``level``.
     seed : int
         The result is that of ``random_state=seed``, whatever ``random_state`` was.
 
@@ -93,6 +95,7 @@ class CalibrationOptions:
     n_starts: int
     regularization: str
     seed: int
+    nominal_level: float | None = None
 
     @classmethod
     def check(
@@ -170,6 +173,7 @@ class CalibrationOptions:
         return replace(
             self,
             level=self.level if level is None else check_fraction("level", level),
+            nominal_level=self.nominal_level if level is None else None,
             focal_sets=_check_kind(
                 self.focal_sets if focal_sets is None else focal_sets, [n_clusters]
             ),

@@ -20,7 +20,7 @@ from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MAX_ITE
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
 from credpart.pipeline import calibrate
-from credpart.result import CalibratedResult
+from credpart.result import CalibratedResult, Recommendation
 
 OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of the data
 
@@ -301,6 +301,26 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
+        return self
+
+    def recalibrate(self, audit: Recommendation) -> Self:
+        """Build intervals and partition anew at the level that an audit recommends.
+
+        The mixtures are not refitted.  ``result_`` is replaced, the parameter ``level`` stays what
+        was asked for, and `summary` names both.
+
+        Examples
+        --------
+        >>> from credpart import CalibratedClustering, audit
+        >>> from credpart.datasets import load_butterfly
+        >>> model = CalibratedClustering(2, model="EII", n_replicates=100, random_state=0)
+        >>> model = model.fit(load_butterfly().X)
+        >>> found = audit(model, n_datasets=4)
+        >>> model.recalibrate(found).intervals_.level == found.recommended_level
+        True
+        """
+        check_is_fitted(self)
+        self.result_ = self.result_.recalibrate(audit, n_jobs=self.n_jobs, verbose=self.verbose)
         return self
 
     def predict_masses(self, X: Any) -> Array:

@@ -5,7 +5,7 @@ Plots, reports, diagnoses and files take this value; the estimator `CalibratedCl
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -17,9 +17,10 @@ from credpart._checks import Table, WeightedTable
 from credpart._columns import as_frame
 from credpart._irqp import irqp
 from credpart._irqp.starting_masses import from_posteriors
+from credpart._messages import Message
 from credpart._progress import Progress, shown
 from credpart.calibration_options import CalibrationOptions
-from credpart.errors import InputError
+from credpart.errors import InputError, InputTypeError
 from credpart.intervals import PairwiseIntervals, by_object, pairwise_intervals
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.search.selection import Selection
@@ -163,15 +164,20 @@ class CalibratedResult:
         n_bounds = w.sum() ** 2 - (w * np.minimum(w, 1.0)).sum()
         return float(np.sqrt(self.objective / n_bounds))
 
+    @property
+    def models(self) -> list[Any]:
+        """The models that were tried: names, and the classes of families of one's own."""
+        own = {type(fit.family).__name__: type(fit.family) for fit in self.selection.fits.values()}
+        return [own.get(name, name) for name in self.selection.models]
+
     def parameters(self) -> dict[str, Any]:
         """Parameters of a `CalibratedClustering` that finds this result in these data."""
         options = {field.name: getattr(self.options, field.name) for field in fields(self.options)}
         seed, is_auto = options.pop("seed"), options.pop("is_auto")
-        own = {type(fit.family).__name__: type(fit.family) for fit in self.selection.fits.values()}
-        models = [own.get(name, name) for name in self.selection.models]
+        options.pop("nominal_level")  # the result has the level that an audit recommended
         return options | {
             "n_clusters": "auto" if is_auto else _one_or_all(self.options.n_clusters),
-            "model": _one_or_all(models),
+            "model": _one_or_all(self.models),
             "random_state": seed,
         }
 
@@ -239,6 +245,38 @@ class CalibratedResult:
         return replace(
             self, options=options, intervals=intervals, timings=timings, **found._asdict()
         )
+
+    def recalibrate(
+        self, audit: "Recommendation", *, n_jobs: int | None = None, verbose: int = 0
+    ) -> "CalibratedResult":
+        """The result at the level that an audit of it recommends, from the same replicates.
+
+        ``options.level`` is then the level of the intervals, ``options.nominal_level`` the one that
+        was asked for.
+
+        Examples
+        --------
+        >>> from credpart import CalibratedClustering, audit
+        >>> from credpart.datasets import load_butterfly
+        >>> model = CalibratedClustering(2, model="EII", n_replicates=100, random_state=0)
+        >>> result = model.fit(load_butterfly().X).result_
+        >>> options = result.recalibrate(audit(result, n_datasets=4)).options
+        >>> options.nominal_level, options.level > 0.9
+        (0.9, True)
+        """
+        if not isinstance(audit, Recommendation):
+            raise InputTypeError("audit", "be what `audit` returns", type(audit).__name__)
+        about = (audit.model, audit.n_clusters, audit.loglik)
+        mine = (self.mixture.model, self.mixture.n_clusters, self.mixture.loglik)
+        if about != mine:
+            raise InputError(
+                "audit",
+                f"be of this fit ({mine[0]}, n_clusters={mine[1]}, loglik={mine[2]:.3f})",
+                Message(f"one of {about[0]}, n_clusters={about[1]}, loglik={about[2]:.3f}"),
+                "Audit the fit again.",
+            )
+        found = self.refit_partition(level=audit.recommended_level, n_jobs=n_jobs, verbose=verbose)
+        return replace(found, options=replace(found.options, nominal_level=audit.nominal_level))
 
     def predict_masses(self, X: Any, *, n_jobs: int | None = None, verbose: int = 0) -> Array:
         """Masses (m, f) of new objects, each against the fitted ones."""
@@ -375,6 +413,31 @@ def masses_from(
 def _scaled(progress: Progress, start: float, stop: float) -> Progress:
     """The progress of a part of the stage "partition"."""
     return lambda stage, share: progress("partition", start + (stop - start) * share)
+
+
+@runtime_checkable
+class Recommendation(Protocol):
+    """What an audit says of a fit, as far as a result has to know."""
+
+    @property
+    def model(self) -> str:
+        """Model of the fitted mixture."""
+
+    @property
+    def n_clusters(self) -> int:
+        """Its number of clusters."""
+
+    @property
+    def loglik(self) -> float:
+        """Its log-likelihood."""
+
+    @property
+    def nominal_level(self) -> float:
+        """The coverage that is asked for."""
+
+    @property
+    def recommended_level(self) -> float:
+        """The level of intervals that have it."""
 
 
 class Fitted(Protocol):

@@ -168,6 +168,22 @@ def report(model: o.Fitted, out: o.File = None, force: o.Force = False) -> None:
 
 
 @app.command()
+def audit(
+    folder: o.FittedFolder,
+    datasets: o.Datasets = "50",
+    replicates: o.AuditReplicates = None,
+    seed: o.Seed = "0",
+    jobs: o.Jobs = None,
+    force: o.Force = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Check on data drawn from a fitted model whether its intervals hold their level."""
+    from credpart.cli.commands import write_audit
+
+    write_audit(folder, (datasets, replicates, seed, jobs), force=force, quiet=quiet)
+
+
+@app.command()
 def datasets(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Print this one as CSV")

@@ -1,5 +1,6 @@
 """What the commands other than ``fit`` do."""
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,13 +9,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from credpart import __version__
 from credpart._columns import columns_of_text
 from credpart._files import new_file, write_or_rescue
 from credpart._progress import shown
-from credpart.cli.completion import table_file
+from credpart.cli.completion import said_if_complete, table_file
 from credpart.cli.fitting import check_jobs, collected_warnings, read, show_notes, takes_categories
-from credpart.cli.folder import put_text, report
-from credpart.cli.screen import cells, selection_table
+from credpart.cli.folder import AUDIT, put_text, report
+from credpart.cli.screen import cells, selection_table, show_audit
+from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks, write_csv
 from credpart.cli.stored import stored_model
 from credpart.cli.streams import check_output_is_open
@@ -123,6 +126,36 @@ def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
     with new_file(target, overwrite=force or is_own, argument="out") as partial:
         page = report(stored.result, stored.notes)
         write_or_rescue(lambda file: put_text(file, page), partial, target)
+
+
+def write_audit(
+    path: Path, choice: tuple[Any, Any, Any, Any], *, force: bool, quiet: bool
+) -> None:
+    """Audit a stored model, and write what was found beside it."""
+    from credpart._audit import audit
+
+    n_datasets, n_replicates, seed, jobs = choice
+    check_jobs(jobs)
+    result = stored_model(path).result
+    target = (path if path.is_dir() else path.parent) / AUDIT
+    with said_if_complete(target) as made:
+        with new_file(target, overwrite=force, argument=AUDIT) as partial:
+            with collected_warnings(None, quiet=quiet), shown("audit", int(not quiet)) as progress:
+                found = audit(
+                    result,
+                    n_datasets,
+                    n_replicates=n_replicates,
+                    random_state=seed,
+                    n_jobs=jobs,
+                    progress=progress,
+                )
+            about = found.to_dict() | {"seed": seed, "version": __version__}
+            text = json.dumps(about, indent=2, allow_nan=False) + "\n"
+            write_or_rescue(lambda file: put_text(file, text), partial, target)
+            made.append(partial.stat())
+            raise_if_stopped()
+        if not quiet:
+            show_audit(found, target)
 
 
 def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:

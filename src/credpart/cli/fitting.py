@@ -15,7 +15,7 @@ from credpart._checks import check_data, check_integer
 from credpart._files import new_folder, write_or_rescue
 from credpart._random import random_generator
 from credpart.cli.completion import said_if_complete
-from credpart.cli.folder import FILES, Outcome, Request, Summary, describe
+from credpart.cli.folder import FILES, OURS, Outcome, Request, Summary, describe
 from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks
 from credpart.cli.vocabulary import in_shell
@@ -32,7 +32,7 @@ def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: boo
     """Fit the model, and write the folder, which is claimed before anything is computed."""
     folder = out or Path(f"credpart-{stem(request.source)}")
     with said_if_complete(folder) as made:
-        with new_folder(folder, FILES, overwrite=force) as partial:
+        with new_folder(folder, OURS, overwrite=force) as partial:
             made.append(partial.stat())
             outcome = fit(request, quiet=quiet)
             summary = describe(request, outcome)

@@ -150,6 +150,10 @@ FILES: Mapping[str, Callable[[Path, Request, Outcome, Summary], None]] = {
 }
 
 
+AUDIT = "audit.json"  # what `credpart audit` adds to a folder
+OURS = (*FILES, AUDIT)  # files of a folder that may be replaced
+
+
 def report(
     result: CalibratedResult, notes: Mapping[str, Any], diagnosis: Diagnosis | None = None
 ) -> str:

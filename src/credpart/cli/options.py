@@ -190,6 +190,25 @@ Fitted = Annotated[
         metavar="MODEL", help="A folder that `fit` made, or its model.npz", show_default=False
     ),
 ]
+FittedFolder = Annotated[
+    Path,
+    typer.Argument(metavar="DIR", help="A folder that `fit` made", show_default=False),
+]
+Datasets = Annotated[
+    Any,
+    typer.Option(
+        parser=number, metavar="N", help="Data sets to draw and to fit", rich_help_panel=RUN
+    ),
+]
+AuditReplicates = Annotated[
+    Any,
+    typer.Option(
+        parser=number,
+        metavar="B",
+        help="Bootstrap samples of each (default: as many as the fit has)",
+        rich_help_panel=RUN,
+    ),
+]
 Methods = Annotated[
     Any,
     typer.Option(

@@ -49,6 +49,7 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "predict_masses": "--fit-rows",
     "random_state": "--seed",
     "n_jobs": "--jobs",
+    "n_datasets": "--datasets",
     "methods": "--methods",
     "picture": "--kind",
     "out": "--out",

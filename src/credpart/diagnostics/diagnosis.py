@@ -169,7 +169,7 @@ def summarise(result: CalibratedResult) -> str:
     return "\n".join(
         [
             f"{partition.n_objects} objects, {partition.n_clusters} clusters: "
-            f"model {result.mixture.model}, {100.0 * result.intervals.level:g} % intervals "
+            f"model {result.mixture.model}, {_level_in_words(result)} "
             f"from {len(result.replicates)} replicates{_compared(result)}",
             lines["certain"],
             lines["ambiguous"],
@@ -177,6 +177,14 @@ def summarise(result: CalibratedResult) -> str:
             f"{found.grade.upper()}. {found.verdict}",
         ]
     )
+
+
+def _level_in_words(result: CalibratedResult) -> str:
+    """The level of the intervals, and after an audit the one that was asked for."""
+    nominal, level = result.options.nominal_level, result.intervals.level
+    if nominal is None:
+        return f"{100.0 * level:g} % intervals"
+    return f"{100.0 * nominal:g} % intervals (recalibrated to level {level:.4g})"
 
 
 def _compared(result: CalibratedResult) -> str:

@@ -177,8 +177,12 @@ def select(
     options: SearchOptions,
     criterion: str,
     progress: Progress | None = None,
+    like: MixtureFit | None = None,
 ) -> Selection:
-    """`select_mixture` with checked arguments."""
+    """`select_mixture` with checked arguments.
+
+    The clusters of the fit ``like`` take the place of the first partition to start from.
+    """
     screening = screen(data, chosen, numbers)
     refused = screening.refused
     cells = [cell for cell in product(numbers, chosen) if cell not in refused]
@@ -196,6 +200,8 @@ def select(
     part = subsample(data, options.seed)
     sets = model_sets(taking_part(fitted), data, fitted)
     starts = options.starts(part, numbers, fitted)
+    if like is not None and like.n_clusters in numbers:
+        starts[0][like.n_clusters] = like.posteriors_of(part.values).argmax(axis=1)
     how = criterion, options.limits, options.n_jobs, progress or silent
     found, left_out = search_rows(sets, data, part, starts, cells, *how)
     flaws = {cell: found[cell].flaw for cell in cells if cell in found and found[cell].flaw}
