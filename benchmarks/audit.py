@@ -29,7 +29,7 @@ FOUR = {  # a mixture of our own: two that overlap, one long, one small and dens
             [[1.0, 0.3], [0.3, 1.0]],
             [[1.0, 0.0], [0.0, 1.0]],
             [[4.0, 1.0], [1.0, 0.6]],
-            np.eye(2) / 4,
+            [[0.25, 0.0], [0.0, 0.25]],
         ]
     ),
 }

@@ -511,4 +511,5 @@ def _plain(value: Any) -> Any:
 
 def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:
     rows = table.reset_index()
-    return [dict(zip(rows, map(_plain, row), strict=True)) for row in rows.to_numpy().tolist()]
+    names = [str(name) for name in rows]
+    return [dict(zip(names, map(_plain, row), strict=True)) for row in rows.to_numpy().tolist()]

@@ -283,9 +283,7 @@ class Pairs:
         self.intervals = intervals
         first, second = np.triu_indices(len(weights), 1)
         self.counts = weights[first] * weights[second]
-        self.copies = (
-            weights * np.maximum(weights - 1.0, 0.0) / 2.0
-        )  # pairs of an object with itself
+        self.copies = weights * np.maximum(weights - 1.0, 0.0) / 2.0  # pairs of two copies
 
     def share_outside(self, posteriors: Array) -> float:
         """The share of pairs whose P_ij, under posteriors (n, c), is outside the interval."""
@@ -300,7 +298,7 @@ class Pairs:
 
 
 def _is_outside(lower: Array, P: Array, upper: Array) -> Array:
-    return ((P + ROUNDING < lower) | (upper + ROUNDING < P)).astype(float)
+    return ((lower > P + ROUNDING) | (upper + ROUNDING < P)).astype(float)
 
 
 def matched_labels(posteriors: Array, others: Array, weights: Array) -> IntArray:

@@ -169,7 +169,7 @@ def report(model: o.Fitted, out: o.File = None, force: o.Force = False) -> None:
 
 @app.command()
 def audit(
-    folder: o.FittedFolder,
+    model: o.Fitted,
     datasets: o.Datasets = "50",
     replicates: o.AuditReplicates = None,
     seed: o.Seed = "0",
@@ -180,7 +180,7 @@ def audit(
     """Check on data drawn from a fitted model whether its intervals hold their level."""
     from credpart.cli.commands import write_audit
 
-    write_audit(folder, (datasets, replicates, seed, jobs), force=force, quiet=quiet)
+    write_audit(model, (datasets, replicates, seed, jobs), force=force, quiet=quiet)
 
 
 @app.command()

@@ -190,10 +190,6 @@ Fitted = Annotated[
         metavar="MODEL", help="A folder that `fit` made, or its model.npz", show_default=False
     ),
 ]
-FittedFolder = Annotated[
-    Path,
-    typer.Argument(metavar="DIR", help="A folder that `fit` made", show_default=False),
-]
 Datasets = Annotated[
     Any,
     typer.Option(
