@@ -128,9 +128,7 @@ def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
         write_or_rescue(lambda file: put_text(file, page), partial, target)
 
 
-def write_audit(
-    path: Path, choice: tuple[Any, Any, Any, Any], *, force: bool, quiet: bool
-) -> None:
+def write_audit(path: Path, choice: tuple[Any, Any, Any, Any], *, force: bool, quiet: bool) -> None:
     """Audit a stored model, and write what was found beside it."""
     from credpart._audit import audit
 
