@@ -313,8 +313,8 @@ def make_design(result: CalibratedResult, n_replicates: int) -> Design:
         raise UnsupportedError(error.family, reason) from error
     total = result.weights.sum()
     n = max(2, round(total))
-    if n > result.n_objects:
-        check_pairs(n, n_replicates, min(options.n_clusters))
+    c = min(options.n_clusters)
+    check_pairs(options.pairs_for(n, c).n_sampled or n, n_replicates, c)
     # A family of one's own that fitted nothing has only its name left, and plays no part here.
     models = [one for one in result.models if not isinstance(one, str) or one in MODELS]
     return Design(

@@ -208,11 +208,8 @@ def fit_rivals(
         ):
             if not numbers:
                 continue
-            starts = search.starts(data, numbers, models)
-            if c in numbers:
-                starts[0][c] = result.posteriors.argmax(axis=1)
             try:
-                selection = select(data, numbers, models, search, "bic", progress, starts)
+                selection = select(data, numbers, models, search, "bic", progress, chosen)
             except CredpartError as error:  # no model could be fitted
                 missing |= {(k, name): str(error) for k in numbers for name in models}
                 continue
