@@ -17,6 +17,7 @@ from credpart import (
     _audit,
     audit,
     load_model,
+    pairs,
     save_model,
 )
 from credpart._audit import level_for, levels_to_try, share
@@ -252,6 +253,17 @@ def test_of_large_data_sets_the_pairs_of_some_objects_are_counted(model, found, 
     assert some.n_objects == len(X)
     assert "435 pairs each" in some.basis
     assert some.coverage == pytest.approx(found.coverage, abs=0.2)  # a part of the same pairs
+
+
+def test_results_with_a_sample_and_landmarks_are_audited(monkeypatch):
+    monkeypatch.setattr(pairs, "MOST_COMPARED", 30)
+    monkeypatch.setattr(pairs, "SAMPLED", 25)
+    model = CalibratedClustering(2, model="EII", n_replicates=10, level=0.5, random_state=0).fit(X)
+    assert model.result_.is_sampled
+    seen = audit(model, 2)
+    assert seen.n_pairs == 40 * 39 // 2  # all objects have masses, and posteriors in replicates
+    assert 0.0 < seen.coverage_partition < 1.0
+    assert model.recalibrate(seen).intervals_.level == seen.recommended_level
 
 
 def test_weights_say_how_many_objects_are_drawn():

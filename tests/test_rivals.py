@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credpart import ECM, CalibratedClustering, _rivals, fit_mixture, rivals
+from credpart import ECM, CalibratedClustering, _rivals, fit_mixture, pairs, rivals
 from credpart._rivals import COLUMNS, Pairs, intervals_among, matched_labels
 from credpart.datasets import make_mixture1, make_skew_t, make_survey
 from credpart.errors import InputError
@@ -140,6 +140,17 @@ def test_of_many_objects_the_pairs_of_some_are_counted(model, found, monkeypatch
     whole = np.ix_(rows, rows)
     expected = model.intervals_.square()[0][whole]
     np.testing.assert_allclose(intervals_among(model.result_, rows).square()[0], expected)
+
+
+def test_results_with_a_sample_have_rivals(model, found, monkeypatch):
+    monkeypatch.setattr(pairs, "MOST_COMPARED", 30)
+    monkeypatch.setattr(pairs, "SAMPLED", 40)
+    monkeypatch.setattr(pairs, "SAMPLED_FOR_EACH", 1)
+    sampled = CalibratedClustering(3, model="EII", **OPTIONS).fit(FRAME)
+    assert sampled.result_.is_sampled
+    again = rivals(sampled)
+    assert again.n_pairs == found.n_pairs
+    assert again.table["outside"].equals(found.table["outside"])
 
 
 def test_skewed_clusters_have_a_rival_that_matters():

@@ -13,10 +13,11 @@ from credpart import __version__
 from credpart._columns import columns_of_text
 from credpart._files import new_file, write_or_rescue
 from credpart._progress import shown
-from credpart.cli.completion import table_file
+from credpart.cli.completion import said_if_complete, table_file
 from credpart.cli.fitting import check_jobs, collected_warnings, read, show_notes, takes_categories
 from credpart.cli.folder import AUDIT, put_text, report
 from credpart.cli.screen import cells, selection_table, show_audit
+from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks, write_csv
 from credpart.cli.stored import stored_model
 from credpart.cli.streams import check_output_is_open
@@ -135,21 +136,24 @@ def write_audit(path: Path, choice: tuple[Any, Any, Any, Any], *, force: bool, q
     check_jobs(jobs)
     result = stored_model(path).result
     target = (path if path.is_dir() else path.parent) / AUDIT
-    with new_file(target, overwrite=force, argument=AUDIT) as partial:
-        with collected_warnings(None, quiet=quiet), shown("audit", int(not quiet)) as progress:
-            found = audit(
-                result,
-                n_datasets,
-                n_replicates=n_replicates,
-                random_state=seed,
-                n_jobs=jobs,
-                progress=progress,
-            )
-        about = {"seed": seed, "version": __version__}
-        text = json.dumps(found.to_dict() | about, indent=2, allow_nan=False) + "\n"
-        write_or_rescue(lambda file: put_text(file, text), partial, target)
-    if not quiet:
-        show_audit(found, target)
+    with said_if_complete(target) as made:
+        with new_file(target, overwrite=force, argument=AUDIT) as partial:
+            with collected_warnings(None, quiet=quiet), shown("audit", int(not quiet)) as progress:
+                found = audit(
+                    result,
+                    n_datasets,
+                    n_replicates=n_replicates,
+                    random_state=seed,
+                    n_jobs=jobs,
+                    progress=progress,
+                )
+            about = found.to_dict() | {"seed": seed, "version": __version__}
+            text = json.dumps(about, indent=2, allow_nan=False) + "\n"
+            write_or_rescue(lambda file: put_text(file, text), partial, target)
+            made.append(partial.stat())
+            raise_if_stopped()
+        if not quiet:
+            show_audit(found, target)
 
 
 def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:

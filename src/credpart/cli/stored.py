@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from credpart._files import recover_folder
-from credpart.cli.folder import FILES
+from credpart.cli.folder import OURS
 from credpart.errors import MissingFileError
 from credpart.result import CalibratedResult
 from credpart.storage import load_with_notes
@@ -38,7 +38,7 @@ class Stored:
 
 def stored_model(path: Path) -> Stored:
     """The model of a folder, or of its model.npz."""
-    recover_folder(path, FILES)
+    recover_folder(path, OURS)
     file = path / "model.npz" if path.is_dir() else path
     if not file.is_file():
         made = "be a folder that `credpart fit` made, or its model.npz"
