@@ -332,6 +332,24 @@ def test_a_signal_that_a_library_drops_comes_again(name, tmp_path, monkeypatch, 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_signal_that_a_library_turns_into_another_error_is_still_one(
+    tmp_path, monkeypatch, capsys
+):
+    def turned(*arguments, **options):
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0)
+        except BaseException:  # noqa: S110
+            pass
+        raise TypeError("Cannot compare")
+
+    monkeypatch.setattr("credpart.cli.fitting.read_objects", turned)
+    assert run("fit", "iris", *QUICK, "--out", tmp_path / "out") == 143
+    assert capsys.readouterr().err == "Interrupted; nothing was written.\n"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_a_signal_when_the_files_are_complete_is_said_so(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
         "credpart.cli.screen.show_fit", lambda *told: os.kill(os.getpid(), signal.SIGTERM)

@@ -48,15 +48,17 @@ class _Request:
         """None has come."""
         self.number: int | None = None
         self.time = 0.0
+        self.is_lost = False  # its exception was dropped
         self.is_heard = False
         self.is_over = False
+        self.repeat: threading.Timer | None = None
 
     def receive(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
         if self.is_over:
             return
-        if self.number is None:
-            self.number, self.time = number, time.monotonic()
+        if self.number is None or self.is_lost:
+            self.number, self.time, self.is_lost = number, time.monotonic(), False
             raise Interruption(number)
         if time.monotonic() - self.time > SAME_REQUEST:
             signal.signal(number, signal.SIG_DFL)
@@ -65,10 +67,17 @@ class _Request:
     def repeat_if_unheard(self, number: int) -> None:
         """Send a signal again, a moment later, if it is not over."""
         if self.number is not None and not (self.is_heard or self.is_over):
-            self.number = None
-            timer = threading.Timer(0.01, _send, (number,))
-            timer.daemon = True
-            timer.start()
+            self.is_lost = True
+            self.repeat = threading.Timer(0.01, _send, (number,))
+            self.repeat.daemon = True
+            self.repeat.start()
+
+    def end(self) -> None:
+        """Handle no more signals, and send none."""
+        self.is_over = True
+        if self.repeat is not None:
+            self.repeat.cancel()
+            self.repeat.join()
 
 
 def _send(number: int) -> None:
@@ -107,7 +116,7 @@ def stopping_signals(*, is_own_process: bool) -> Iterator[None]:
                 signal.signal(number, _request.receive)
         yield
     finally:
-        _request.is_over = True
+        _request.end()
         sys.unraisablehook = unraisable
         for number, handler in before.items():
             if handler is not None:
@@ -115,6 +124,10 @@ def stopping_signals(*, is_own_process: bool) -> Iterator[None]:
 
 
 def raise_if_stopped() -> None:
-    """Raise the `Interruption` of a signal that has come, if a library made another error of it."""
+    """Raise the `Interruption` of a signal that has come.
+
+    A library may have dropped it, or made another error of it.
+    """
     if _request.number is not None:
+        _request.is_lost = False
         raise Interruption(_request.number)
