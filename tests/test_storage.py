@@ -364,7 +364,7 @@ WRONG = {
     ),
     "masses of fewer objects": (
         change("EvidentialPartition", "masses", lambda a: a[:-1]),
-        "which no other array has",
+        "must have 149 labels, one for each object",
     ),
     "sets of other clusters": (
         change("EvidentialPartition", "focal_sets", lambda a: a[:, :-1]),
