@@ -398,3 +398,23 @@ def test_a_notebook_shows_scikit_learns_view_and_the_summary():
     assert payload not in html
     with config_context(display="text"):
         assert not hasattr(model, "_repr_html_")
+
+
+@pytest.mark.parametrize("method", ["basic", "normal", "simultaneous"])
+@pytest.mark.parametrize("pairs", ["all", 12])
+def test_a_method_for_intervals_reaches_the_partition_and_new_objects(method, pairs):
+    X = make_mixture1(60, random_state=0).X
+    options = {"model": "EII", "n_replicates": 60, "random_state": 0, "pairs": pairs}
+    model = CalibratedClustering(3, method=method, **options).fit(X)
+    fitted = model.mixture_.posteriors(X)
+    expected = pairwise_intervals(model.replicates_.posteriors(X), method=method, estimate=fitted)
+    assert model.intervals_.lower.tobytes() == expected.lower.tobytes()
+    plain = CalibratedClustering(3, **options).fit(X)
+    assert plain.intervals(method=method).upper.tobytes() == expected.upper.tobytes()
+    assert model.intervals(method="percentile").upper.tobytes() == plain.intervals_.upper.tobytes()
+    masses = model.predict_masses(X)
+    assert masses.tobytes() != plain.predict_masses(X).tobytes()
+    # Each object against the others and its own copy: not the same problem, but nearly.
+    assert np.abs(masses - model.partition_.masses).mean() < 0.02
+    again = model.refit_partition(level=0.8)
+    assert again.intervals_.level == 0.8

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import squareform
+from scipy.stats import norm
 
 from credpart import intervals as module
 from credpart.intervals import (
@@ -364,3 +365,136 @@ def test_cross_intervals_of_other_replicates_are_refused():
 def test_probabilities_need_one_set_of_posteriors():
     with pytest.raises(ValueError, match=r"`posteriors` must have shape \(n, c\), got \(2, 2, 2\)"):
         pairwise_probabilities(np.full((2, 2, 2), 0.5))
+
+
+# Methods
+
+
+EXTREME = 1e-6  # as in the module
+
+
+def logit(P):
+    inner = np.clip(P, EXTREME, 1.0 - EXTREME)
+    return np.log(inner / (1.0 - inner))
+
+
+def literal_method(method, posteriors, estimate, level):
+    # With the n x n x B array, in double precision.
+    P = np.einsum("bik,bjk->ijb", posteriors, posteriors)[np.triu_indices(len(estimate), 1)]
+    point = pairwise_probabilities(estimate)
+    alpha = 1.0 - level
+    low, high = np.quantile(P, [alpha / 2.0, 1.0 - alpha / 2.0], axis=1)
+    if method == "basic":
+        ends = 2.0 * logit(point) - logit(high), 2.0 * logit(point) - logit(low)
+    else:
+        reach = norm.ppf(1.0 - alpha / 2.0) * logit(P).std(axis=1, ddof=1)
+        ends = logit(point) - reach, logit(point) + reach
+    bounds = [1.0 / (1.0 + np.exp(-end)) for end in ends]
+    edge = EXTREME * (1.0 + 1e-9)
+    return [np.where(b <= edge, 0.0, np.where(b >= 1.0 - edge, 1.0, b)) for b in bounds]
+
+
+@pytest.mark.parametrize("method", ["basic", "normal"])
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_methods_on_the_logit_scale_are_those_of_the_literal_array(method, level):
+    posteriors, estimate = draw(70, 19, 3, seed=3, concentration=2.0), draw(1, 19, 4, seed=4)[0]
+    found = pairwise_intervals(posteriors, level, method=method, estimate=estimate)
+    lower, upper = literal_method(method, posteriors, estimate, level)
+    # Logits multiply what single precision does to a small probability.
+    np.testing.assert_allclose(found.lower, lower, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found.upper, upper, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["basic", "normal"])
+def test_pairs_that_are_certain_have_certain_bounds(method):
+    known = np.eye(3)[[0, 0, 1, 2]]
+    found = pairwise_intervals(np.tile(known, (40, 1, 1)), method=method, estimate=known)
+    np.testing.assert_array_equal(found.lower, pairwise_probabilities(known))
+    np.testing.assert_array_equal(found.upper, pairwise_probabilities(known))
+
+
+def test_bounds_on_the_logit_scale_reach_0_and_1():
+    P = np.linspace(0.0, 1.0, 41)
+    posteriors = np.stack([np.column_stack([P, 1 - P]), np.tile([1.0, 0.0], (41, 1))], axis=1)
+    for method in ("basic", "normal"):
+        found = pairwise_intervals(posteriors, 0.95, method=method, estimate=posteriors[20])
+        assert 0.0 <= found.lower[0] < 0.05
+        assert 0.95 < found.upper[0] <= 1.0
+
+
+def literal_simultaneous(posteriors, level):
+    """The narrowest bands between order statistics that hold a share of replicates in all pairs."""
+    n, B = posteriors.shape[1], len(posteriors)
+    single = posteriors.astype(np.float32)
+    P = np.einsum("bik,bjk->ijb", single, single)[np.triu_indices(n, 1)]
+    ordered = np.sort(P, axis=1)
+    for k in range((B - 1) // 2, -1, -1):
+        lower, upper = ordered[:, k], ordered[:, B - 1 - k]
+        outside = (lower[:, None] > P) | (upper[:, None] < P)
+        if 1.0 - outside.any(axis=0).mean() >= level:
+            return lower, upper, k
+    raise AssertionError
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_simultaneous_bands_are_those_of_a_search_over_all_bands(seed, level):
+    rng = np.random.default_rng(seed)
+    # One number moves all pairs, so that bands need not be as wide as all replicates.
+    p = 1.0 / (1.0 + np.exp(-rng.normal(size=(101, 1)) - rng.normal(size=(1, 7))))
+    p = np.clip(p + 0.001 * rng.normal(size=p.shape), 0.01, 0.99).round(2 + seed % 2 * 6)
+    posteriors = np.stack([p, 1.0 - p], axis=2)
+    lower, upper, k = literal_simultaneous(posteriors, level)
+    found = pairwise_intervals(posteriors, level, method="simultaneous")
+    np.testing.assert_allclose(found.lower, lower, rtol=0, atol=SINGLE)
+    np.testing.assert_allclose(found.upper, upper, rtol=0, atol=SINGLE)
+    assert found.level == level
+    assert (found.pointwise_level or level) == pytest.approx(1.0 - 2.0 * k / 100)
+    assert (found.length >= pairwise_intervals(posteriors, level).length - SINGLE).all()
+
+
+@pytest.mark.parametrize("method", module.METHODS)
+def test_n_jobs_and_tiles_change_no_byte_of_any_method(method, monkeypatch):
+    posteriors, estimate = draw(90, 37, 3), draw(1, 37, 3, seed=1)[0]
+
+    def found(jobs):
+        return as_bytes(
+            pairwise_intervals(posteriors, method=method, estimate=estimate, n_jobs=jobs)
+        )
+
+    alone = found(1)
+    assert found(2) == alone
+    monkeypatch.setattr(module, "TILE_VALUES", 500)
+    assert found(2) == alone
+
+
+@pytest.mark.parametrize("method", module.METHODS)
+def test_bounds_between_objects_are_those_of_all_pairs(method):
+    posteriors, estimate = draw(60, 12, 3), draw(1, 12, 3, seed=1)[0]
+    within = pairwise_intervals(posteriors, method=method, estimate=estimate)
+    lower, upper = cross_intervals(
+        posteriors, posteriors, method=method, estimate_new=estimate, estimate=estimate
+    )
+    np.testing.assert_allclose(condensed(lower), within.lower, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(condensed(upper), within.upper, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(np.diagonal(upper), within.own_upper, rtol=0, atol=1e-6)
+
+
+def test_methods_that_start_from_a_fit_need_it():
+    for method in ("basic", "normal"):
+        with pytest.raises(ValueError, match=r"`estimate` must be given.*'percentile'"):
+            pairwise_intervals(draw(40, 4, 2), method=method)
+    with pytest.raises(ValueError, match=r"`estimate` must have shape \(4, c\), .*got \(3, 2\)"):
+        pairwise_intervals(draw(40, 4, 2), method="basic", estimate=draw(1, 3, 2)[0])
+    with pytest.raises(ValueError, match="`estimate` must be probabilities"):
+        pairwise_intervals(draw(40, 4, 2), method="basic", estimate=np.ones((4, 2)))
+    with pytest.raises(ValueError, match="`estimate_new` must have 2 clusters"):
+        cross_intervals(
+            draw(40, 4, 2),
+            draw(40, 4, 2),
+            method="normal",
+            estimate_new=draw(1, 4, 3)[0],
+            estimate=draw(1, 4, 2)[0],
+        )
+    with pytest.raises(ValueError, match="`method` must be one of 'percentile', 'basic'"):
+        pairwise_intervals(draw(40, 4, 2), method="bca")

@@ -48,8 +48,8 @@ def test_the_version_stands_once():
 
 PROGRAM = """
 import numpy as np
-from credpart import (CalibratedClustering, audit, bootstrap, fit_mixture, focal_sets, irqp,
-                      pairwise_intervals, rivals, select_mixture)
+from credpart import (CalibratedClustering, audit, bootstrap, fit_mixture, focal_sets,
+                      from_replicates, irqp, pairwise_intervals, rivals, select_mixture)
 X = np.random.default_rng(0).standard_normal((90, 2))
 fit = fit_mixture(X, 2, random_state=0)
 replicates = bootstrap(X, fit, 100, random_state=np.random.default_rng(0))
@@ -81,11 +81,13 @@ TYPES = {
     "model.timings_": r"dict\[str, float\]",
     "model.intervals(level=0.9)": "PairwiseIntervals",
     "model.intervals(level=[0.9, 0.95])": r"list\[.*PairwiseIntervals\]",
+    "model.intervals(level=0.9, method='basic')": "PairwiseIntervals",
     "model.refit_partition(level=0.95)": "CalibratedClustering",
     "model.predict_masses(X)": FLOATS,
     "audit(model)": "Audit",
     "model.recalibrate(audit(model.result_))": "CalibratedClustering",
     "rivals(model)": "Rivals",
+    "from_replicates(replicates.posteriors(X))": "CalibratedResult",
 }
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from credpart.intervals import PairwiseIntervals, pairwise_intervals
     from credpart.mixture import MixtureFamily, fit_mixture, select_mixture
     from credpart.partition import EvidentialPartition
+    from credpart.posterior_draws import from_replicates
     from credpart.r_names import bootclus
     from credpart.result import CalibratedResult
     from credpart.storage import load_model, save_model
@@ -47,6 +48,7 @@ _HOME = {
     "rivals": "credpart._rivals",
     "compare": "credpart.comparison",
     "bootclus": "credpart.r_names",
+    "from_replicates": "credpart.posterior_draws",
     "save_model": "credpart.storage",
     "load_model": "credpart.storage",
 }
@@ -67,6 +69,7 @@ __all__ = [
     "diagnose",
     "fit_mixture",
     "focal_sets",
+    "from_replicates",
     "irqp",
     "load_model",
     "pairwise_intervals",

@@ -380,7 +380,8 @@ def judge(design: Design, seed: SeedSequence) -> Tally | str:
 def tally(result: CalibratedResult, rows: Any, truth: Array, levels: Sequence[float]) -> Tally:
     """Count the pairs of some objects whose true probabilities are within their bounds."""
     posteriors = result.replicates.posteriors_of(result.data.values[rows], n_jobs=1)
-    found = pairwise_intervals(posteriors, levels, method=result.options.method, n_jobs=1)
+    method, estimate = result.options.method, result.posteriors[rows]
+    found = pairwise_intervals(posteriors, levels, method=method, estimate=estimate, n_jobs=1)
     masses, sets = result.partition.masses[rows], result.partition.focal_sets
     bounds = [(one.lower, one.upper) for one in found]
     bounds.append(pairwise_condensed(masses, sets))

@@ -287,7 +287,8 @@ def intervals_among(result: CalibratedResult, rows: IntArray) -> PairwiseInterva
     if len(rows) == result.n_objects == result.intervals.n_objects:
         return result.intervals
     posteriors = result.replicates.posteriors_of(result.data.values[rows])
-    return pairwise_intervals(posteriors, result.options.level, method=result.options.method)
+    method, estimate = result.options.method, result.posteriors[rows]
+    return pairwise_intervals(posteriors, result.options.level, method=method, estimate=estimate)
 
 
 class Pairs:

@@ -57,7 +57,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         the objects, from 10 000 distinct objects on if true refits confirm them, as in `bootstrap`.
     level : float
         Confidence level of the intervals, in (0, 1).
-    method : {"percentile"}
+    method : {"percentile", "basic", "normal", "simultaneous"}
         How intervals are made of replicates, as in `pairwise_intervals`.
     pairs : {"auto", "all"} or int
         "all" compares all pairs of objects, as in the paper.  A number is that of landmarks:
@@ -251,13 +251,17 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return dict(self.result_.timings)
 
     @overload
-    def intervals(self, level: float | None = None) -> PairwiseIntervals: ...
+    def intervals(
+        self, level: float | None = None, *, method: str | None = None
+    ) -> PairwiseIntervals: ...
     @overload
-    def intervals(self, level: Sequence[float]) -> list[PairwiseIntervals]: ...
-    def intervals(self, level: Any = None) -> Any:
-        """Intervals at another level, or at several, from the same replicates.
+    def intervals(
+        self, level: Sequence[float], *, method: str | None = None
+    ) -> list[PairwiseIntervals]: ...
+    def intervals(self, level: Any = None, *, method: str | None = None) -> Any:
+        """Intervals at another level, or at several, or by another method.
 
-        They are those of the same objects as ``intervals_``.
+        They are made of the same replicates, and are those of the same objects as ``intervals_``.
 
         Examples
         --------
@@ -269,7 +273,9 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         level = self.level if level is None else level
-        return self.result_.intervals_at(level, n_jobs=self.n_jobs, verbose=self.verbose)
+        return self.result_.intervals_at(
+            level, method=method, n_jobs=self.n_jobs, verbose=self.verbose
+        )
 
     def refit_partition(
         self,

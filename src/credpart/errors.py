@@ -25,6 +25,7 @@ __all__ = [
     "InputTypeError",
     "MissingFileError",
     "MissingPackageError",
+    "NoMixtureError",
     "OutputError",
     "UnsupportedError",
     "WorkerError",
@@ -320,6 +321,17 @@ class WorkerError(CredpartError, RuntimeError):
     --------
     >>> from credpart.errors import WorkerError
     >>> issubclass(WorkerError, RuntimeError)
+    True
+    """
+
+
+class NoMixtureError(CredpartError, AttributeError):
+    """A result that was made of posterior draws has no mixture, nor what needs one.
+
+    Examples
+    --------
+    >>> from credpart.errors import NoMixtureError
+    >>> issubclass(NoMixtureError, AttributeError)
     True
     """
 

@@ -2,8 +2,9 @@
 
 ``P_ij = sum_k pi_ik pi_jk``, Eq. (4), is the probability that objects i and j are in the same
 cluster.  Its interval at level ``1 - alpha`` runs between the ``alpha / 2`` and ``1 - alpha / 2``
-quantiles of its replicates (R's type 7).  Only products within one replicate enter, so clusters
-need no matching from one replicate to the next, and any sampler of posteriors can feed it.
+quantiles of its replicates (R's type 7), or is made of them by another method of `METHODS`.  Only
+products within one replicate enter, so clusters need no matching from one replicate to the next,
+and any sampler of posteriors can feed it.
 
 B replicates, n objects, c clusters.  The n x n x B values never stand in memory together: they
 are made and reduced tile by tile.  The size of a tile depends on the problem alone and every
@@ -17,6 +18,7 @@ order statistics two thirds.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, isqrt
+from statistics import NormalDist
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -35,8 +37,10 @@ SUM_TOLERANCE = 1e-6  # how far the posteriors of one object may be from a sum o
 TILE_ROWS = 8  # objects on the short side of a tile
 TILE_VALUES = 2**19  # values in a tile: long work for one call
 TIED = 0.1  # share of equal neighbours above which a sort beats two partitions
+ROUNDING_OF_ODDS = 1e-9  # of a probability whose logit was taken and undone
 SETTLED = 1e-6  # replicates of a pair that differ by less need no quantiles
 LOOKED_AT = 16  # replicates that tell whether it is worth looking at all of them
+EXTREME = 1e-6  # a probability closer to 0 or 1 has the logit of this one, and a bound is 0 or 1
 NEGLIGIBLE = 1e-15  # posteriors below are 0: in single precision their products would underflow
 
 
@@ -54,6 +58,9 @@ class PairwiseIntervals:
         Bounds of each object and a copy of itself, ``P_ii = sum_k pi_ik^2``: two objects with the
         same values need not be in the same cluster.  They are needed only where a weight says
         that there are copies; `pairwise_intervals` computes them.
+    pointwise_level : float, optional
+        Level of each interval on its own, where ``level`` is that of all of them together: the
+        method "simultaneous".
 
     Examples
     --------
@@ -69,6 +76,7 @@ class PairwiseIntervals:
     level: float
     own_lower: Array | None = None
     own_upper: Array | None = None
+    pointwise_level: float | None = None
 
     def __post_init__(self) -> None:
         level = check_fraction("level", self.level)
@@ -129,6 +137,7 @@ def pairwise_intervals(
     level: float = ...,
     *,
     method: str = ...,
+    estimate: ArrayLike | None = ...,
     n_jobs: int | None = ...,
     progress: Any = ...,
 ) -> PairwiseIntervals: ...
@@ -138,6 +147,7 @@ def pairwise_intervals(
     level: Sequence[float],
     *,
     method: str = ...,
+    estimate: ArrayLike | None = ...,
     n_jobs: int | None = ...,
     progress: Any = ...,
 ) -> list[PairwiseIntervals]: ...
@@ -146,6 +156,7 @@ def pairwise_intervals(
     level: float | Sequence[float] = 0.9,
     *,
     method: str = "percentile",
+    estimate: ArrayLike | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> PairwiseIntervals | list[PairwiseIntervals]:
@@ -159,8 +170,15 @@ def pairwise_intervals(
     level : float or sequence of floats
         Confidence level ``1 - alpha``; several share one pass.  At least ``2 / alpha`` replicates
         are needed.
-    method : {"percentile"}
-        How bounds are made of replicates: between their quantiles, as in the paper.
+    method : {"percentile", "basic", "normal", "simultaneous"}
+        How bounds are made of replicates.  "percentile": between their quantiles, as in the paper.
+        "basic": the quantiles reflected about the estimate, on the logit scale.  "normal": the
+        estimate and a multiple of the standard deviation of the replicates, on the logit scale.
+        "simultaneous": between quantiles so far out that a share ``level`` of the replicates
+        lies within the bounds of all pairs at once.
+    estimate : array-like of shape (n, c), optional
+        Cluster probabilities of the same objects in the fit, which "basic" and "normal" need.
+        Its clusters need not be those of the replicates, in number or order.
     n_jobs : int, optional
         Number of threads, as in joblib; `joblib.parallel_config` is respected.  The result does
         not depend on it.
@@ -180,21 +198,30 @@ def pairwise_intervals(
     >>> intervals.upper.round(2)
     array([0.95, 0.39, 0.41])
     """
-    known = by_object("posteriors", posteriors)
-    levels, bound = _levels(level), _method(method)
-    _check_replicates(levels, known.shape[2])
+    bound = _method(method)
+    known = scores(by_object("posteriors", posteriors), bound, estimate)
+    levels = _levels(level)
+    _check_replicates(levels, known.replicates.shape[2])
+    pointwise = bound.pointwise(known.replicates, levels, n_jobs)
     slabs = []
-    for slab in _slabs(known, known, levels, bound, n_jobs=n_jobs, within=True):
+    for slab in _slabs(known, known, pointwise, bound, n_jobs=n_jobs, within=True):
         slabs.append(_above_diagonal(slab))
         if progress is not None:
-            left = max(0.0, 1.0 - len(slabs) * TILE_ROWS / len(known))
+            left = max(0.0, 1.0 - len(slabs) * TILE_ROWS / len(known.replicates))
             progress("intervals", 1.0 - left**2)  # what is left has pairs within itself only
     empty = np.empty((len(levels), 2, 0))
     bounds = np.concatenate([empty, *slabs], axis=2)
-    own = _bounds_of_copies(known, levels, bound)
+    own = _bounds_of_copies(known, pointwise, bound)
     results = [
-        PairwiseIntervals(lower, upper, one, own_lower, own_upper)
-        for one, (lower, upper), (own_lower, own_upper) in zip(levels, bounds, own, strict=True)
+        PairwiseIntervals(
+            lower=bounds[r, 0],
+            upper=bounds[r, 1],
+            level=one,
+            own_lower=own[r, 0],
+            own_upper=own[r, 1],
+            pointwise_level=alone if alone != one else None,
+        )
+        for r, (one, alone) in enumerate(zip(levels, pointwise, strict=True))
     ]
     return results if isinstance(level, Iterable) else results[0]
 
@@ -205,6 +232,8 @@ def cross_intervals(
     level: float = 0.9,
     *,
     method: str = "percentile",
+    estimate_new: ArrayLike | None = None,
+    estimate: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> tuple[Array, Array]:
     """Return the bounds between new and known objects, as two (m, n) arrays.
@@ -213,8 +242,11 @@ def cross_intervals(
     ----------
     posteriors_new, posteriors : array-like of shape (B, m, c) and (B, n, c)
         Cluster probabilities in the same replicates, with the same numbering of clusters.
+    estimate_new, estimate : array-like of shape (m, c) and (n, c), optional
+        Cluster probabilities in the fit, which "basic" and "normal" need.
     level, method, n_jobs
-        As in `pairwise_intervals`.
+        As in `pairwise_intervals`.  The bounds of "simultaneous" are as far out as those of all
+        pairs of known objects.
 
     Examples
     --------
@@ -234,15 +266,47 @@ def cross_intervals(
         raise InputError("posteriors_new", as_known, got)
     level, bound = check_fraction("level", level), _method(method)
     _check_replicates([level], right.shape[2])
-    return bounds_between(left, right, level, bound, n_jobs=n_jobs)
+    new, known = scores(left, bound, estimate_new, "estimate_new"), scores(right, bound, estimate)
+    if new.estimate.shape[1] != known.estimate.shape[1]:
+        as_known = Message(f"have {known.estimate.shape[1]} clusters as ", Name("estimate"), " has")
+        raise InputError("estimate_new", as_known, new.estimate.shape[1])
+    (pointwise,) = bound.pointwise(right, [level], n_jobs)
+    return bounds_between(new, known, pointwise, bound, n_jobs=n_jobs)
+
+
+class Scores(NamedTuple):
+    """Cluster probabilities of objects, in single precision."""
+
+    replicates: Single  # (n, c, B), as `by_object` returns them
+    estimate: Single  # (n, c) in the fit; without columns if the method needs none
+
+
+def scores(
+    replicates: Single, method: "Method", estimate: ArrayLike | None, name: str = "estimate"
+) -> Scores:
+    """Check the estimate, or that the method needs none."""
+    if not method.needs_estimate:
+        return Scores(replicates, np.empty((len(replicates), 0), dtype=np.float32))
+    n = len(replicates)
+    if estimate is None:
+        raise InputError(
+            name,
+            "be given: this method starts from the probabilities of the fit",
+            None,
+            Message("Give ", Name(name), " (n, c), or take the method 'percentile'."),
+        )
+    values = np.asarray(estimate)
+    if values.ndim != 2 or len(values) != n:
+        raise InputError(name, f"have shape ({n}, c), one row for each object", values.shape)
+    return Scores(replicates, by_object(name, values[None])[..., 0])
 
 
 def bounds_between(
-    left: Single, right: Single, level: float, bound: "Method", *, n_jobs: int | None = None
+    left: Scores, right: Scores, level: float, bound: "Method", *, n_jobs: int | None = None
 ) -> tuple[Array, Array]:
-    """`cross_intervals` of posteriors (m, c, B) and (n, c, B) as `by_object` returns them."""
+    """`cross_intervals` of checked probabilities, at the level of each interval on its own."""
     slabs = _slabs(left, right, [level], bound, n_jobs=n_jobs, within=False)
-    empty = np.empty((1, 2, 0, len(right)))
+    empty = np.empty((1, 2, 0, len(right.replicates)))
     lower, upper = np.concatenate([empty, *slabs], axis=2)[0]
     return lower, upper
 
@@ -273,15 +337,109 @@ class Rank(NamedTuple):
     fraction: float  # of the way from the outer to the inner one
 
 
-def percentile(values: Single, levels: Sequence[float]) -> Array:
+def percentile(values: Single, estimate: Single, levels: Sequence[float]) -> Array:
     """Quantiles at ``alpha / 2`` and ``1 - alpha / 2``, as in [D20]."""
     return _quantiles(values, [_rank(level, values.shape[1]) for level in levels])
 
 
-# Replicates of pairs (m, B), whose order within a row may be changed, and levels -> bounds
-# (levels, 2, m).
-Method = Callable[[Single, Sequence[float]], Array]
-METHODS: Mapping[str, Method] = {"percentile": percentile}
+def basic(values: Single, estimate: Single, levels: Sequence[float]) -> Array:
+    """Quantiles reflected about the estimate: ``2 logit P - logit q``, the other end first."""
+    reflected = 2.0 * _logit(estimate) - _logit(percentile(values, estimate, levels)[:, ::-1])
+    return _expit(reflected)
+
+
+def normal(values: Single, estimate: Single, levels: Sequence[float]) -> Array:
+    """``logit P -+ z s``, where s is the standard deviation of the replicates of logit P."""
+    deviation = _logit(values).std(axis=1, ddof=1)
+    z = np.array([NormalDist().inv_cdf(0.5 + level / 2.0) for level in levels])
+    reach = z[:, None] * deviation
+    return _expit(np.stack([_logit(estimate) - reach, _logit(estimate) + reach], axis=1))
+
+
+def _logit(P: NDArray[Any]) -> Array:
+    """Log odds; 0 and 1 have those of `EXTREME`, so that they are finite."""
+    inner = np.clip(P.astype(np.float64), EXTREME, 1.0 - EXTREME)
+    return np.log(inner) - np.log1p(-inner)
+
+
+def _expit(odds: Array) -> Array:
+    """The probability with these log odds; beyond those of `EXTREME` it is 0 or 1."""
+    P = 1.0 / (1.0 + np.exp(-odds))
+    margin = EXTREME * (1.0 + ROUNDING_OF_ODDS)
+    return np.where(margin >= P, 0.0, np.where(1.0 - margin <= P, 1.0, P))
+
+
+def as_given(known: Single, levels: Sequence[float], n_jobs: int | None) -> list[float]:
+    """Each interval on its own has the level."""
+    return list(levels)
+
+
+def simultaneous_levels(known: Single, levels: Sequence[float], n_jobs: int | None) -> list[float]:
+    """The levels of single intervals such that replicates lie within those of all pairs.
+
+    The depth of a replicate is the number of replicates beyond it, in the pair and at the end
+    where they are fewest.  Bounds that leave out k replicates at each end of each pair hold, in
+    all pairs at once, the replicates of depth k or more; k is the largest number such that their
+    share is the level.  Values are compared pair by pair and only the depths are kept.
+    """
+    n, _, B = known.shape
+    tasks = [(known, range(i, min(i + TILE_ROWS, n - 1))) for i in range(0, n - 1, TILE_ROWS)]
+    found = run_tasks(_depths, tasks, n_jobs)
+    depths = np.sort(np.min([np.full(B, (B - 1) // 2), *found], axis=0))[::-1]
+    kept = [ceil(level * B * (1.0 - ROUNDING)) for level in levels]
+    return [1.0 - 2.0 * float(depths[number - 1]) / (B - 1) for number in kept]
+
+
+def _depths(known: Single, rows: range) -> NDArray[np.intp]:
+    """The least depth (B,) of each replicate among the pairs of ``rows`` with later objects."""
+    B = known.shape[2]
+    least = np.full(B, B)
+    width = max(1, TILE_VALUES // B)
+    for i in rows:
+        for j in range(i + 1, len(known), width):
+            P = np.einsum("jkb,kb->jb", known[j : j + width], known[i])  # Eq. (4)
+            P = P[~_settled(P)]
+            if len(P):
+                np.minimum(least, _depths_within(P).min(axis=0), out=least)
+    return least
+
+
+def _depths_within(P: Single) -> NDArray[np.intp]:
+    """Numbers of values of the same row that are smaller, or larger, whichever are fewer.
+
+    A value that is tied with others has the larger depth of them: it lies within bounds that
+    are equal to it.
+    """
+    order = P.argsort(axis=1)
+    ascending = np.take_along_axis(P, order, axis=1)
+    places = np.arange(P.shape[1])
+    new = ascending[:, 1:] != ascending[:, :-1]
+    edge = np.ones((len(P), 1), dtype=bool)
+    first = np.maximum.accumulate(np.where(np.hstack([edge, new]), places, 0), axis=1)
+    last = np.where(np.hstack([new, edge]), places, P.shape[1])[:, ::-1]
+    last = np.minimum.accumulate(last, axis=1)[:, ::-1]
+    depths = np.empty(P.shape, dtype=np.intp)
+    np.put_along_axis(depths, order, np.minimum(last, P.shape[1] - 1 - first), axis=1)
+    return depths
+
+
+class Method(NamedTuple):
+    """How bounds are made of replicates."""
+
+    # Replicates of pairs (m, B), whose order within a row may be changed, the estimates of the
+    # pairs (m,) and levels -> bounds (levels, 2, m).
+    bounds: Callable[[Single, Single, Sequence[float]], Array]
+    needs_estimate: bool = False
+    # Posteriors (n, c, B) of all objects and levels -> levels of each interval on its own.
+    pointwise: Callable[[Single, Sequence[float], int | None], list[float]] = as_given
+
+
+METHODS: Mapping[str, Method] = {
+    "percentile": Method(percentile),
+    "basic": Method(basic, needs_estimate=True),
+    "normal": Method(normal, needs_estimate=True),
+    "simultaneous": Method(percentile, pointwise=simultaneous_levels),
+}
 
 
 def _method(name: object) -> Method:
@@ -311,8 +469,8 @@ def _rank(level: float, B: int) -> Rank:
 
 
 def _slabs(
-    left: Single,
-    right: Single,
+    left: Scores,
+    right: Scores,
     levels: Sequence[float],
     bound: Method,
     *,
@@ -320,8 +478,8 @@ def _slabs(
     within: bool,
 ) -> Iterator[Array]:
     """Bounds by slabs of rows; if ``within``, both sides are the same objects, and i < j."""
-    m = len(left) - within
-    size = TILE_ROWS if within else max(TILE_ROWS, TILE_VALUES // right[:, 0].size)
+    m = len(left.replicates) - within
+    size = TILE_ROWS if within else max(TILE_ROWS, TILE_VALUES // right.replicates[:, 0].size)
     tasks = [
         (left, right, slice(i, min(i + size, m)), (i + 1) * within, levels, bound)
         for i in range(0, m, size)
@@ -330,28 +488,32 @@ def _slabs(
 
 
 def _slab(
-    left: Single, right: Single, rows: slice, first: int, levels: Sequence[float], bound: Method
+    some: Scores, others: Scores, rows: slice, first: int, levels: Sequence[float], bound: Method
 ) -> Array:
-    """Bounds (levels, 2, rows, n - first) of the pairs of ``left[rows]`` with ``right[first:]``."""
-    left, right = left[rows], right[first:]
+    """Bounds (levels, 2, rows, n - first) of pairs of ``some[rows]`` with ``others[first:]``."""
+    left, right = some.replicates[rows], others.replicates[first:]
     m, n, B = len(left), len(right), left.shape[2]
+    point = np.einsum("jk,ik->ij", others.estimate[first:], some.estimate[rows])
     width = min(n, max(1, TILE_VALUES // (m * B)))
     bounds = np.empty((len(levels), 2, m, n))
     memory = np.empty(m * width * B, dtype=np.float32)
     for j in range(0, n, width):
-        others = right[j : j + width]
-        P = memory[: m * len(others) * B].reshape(m, -1, B)
-        np.einsum("jkb,ikb->ijb", others, left, out=P)  # Eq. (4)
-        found = bound(P.reshape(-1, B), levels)
+        tile = right[j : j + width]
+        P = memory[: m * len(tile) * B].reshape(m, -1, B)
+        np.einsum("jkb,ikb->ijb", tile, left, out=P)  # Eq. (4)
+        found = bound.bounds(P.reshape(-1, B), point[:, j : j + width].ravel(), levels)
         bounds[..., j : j + width] = found.reshape(len(levels), 2, m, -1)
     return np.clip(bounds, 0.0, 1.0, out=bounds)
 
 
-def _bounds_of_copies(by_object: Single, levels: Sequence[float], bound: Method) -> Array:
+def _bounds_of_copies(known: Scores, levels: Sequence[float], bound: Method) -> Array:
     """Bounds (levels, 2, n) of each object and a copy of itself."""
-    size = max(1, TILE_VALUES // by_object.shape[2])
-    blocks = [by_object[i : i + size] for i in range(0, len(by_object), size)]
-    bounds = [bound(np.einsum("nkb,nkb->nb", one, one), levels) for one in blocks]
+    own, point = known.replicates, np.square(known.estimate).sum(axis=1)
+    size = max(1, TILE_VALUES // own.shape[2])
+    bounds = []
+    for rows in (slice(i, i + size) for i in range(0, len(own), size)):
+        P = np.einsum("nkb,nkb->nb", own[rows], own[rows])
+        bounds.append(bound.bounds(P, point[rows], levels))
     return np.clip(np.concatenate(bounds, axis=2), 0.0, 1.0)
 
 

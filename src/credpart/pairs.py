@@ -32,7 +32,7 @@ from credpart._irqp.new_objects import best_rows
 from credpart._messages import Message
 from credpart._threads import one_blas_thread
 from credpart.errors import InputError
-from credpart.intervals import METHODS, PairwiseIntervals, bounds_between, by_object
+from credpart.intervals import METHODS, PairwiseIntervals, bounds_between, by_object, scores
 from credpart.partition import EvidentialPartition
 
 MOST_COMPARED = 2000  # objects up to which "auto" compares all pairs
@@ -133,6 +133,10 @@ class Landmarks:
         Their posteriors in the replicates, in single precision.
     level, method
         Of the intervals.
+    estimate : array of shape (l, c) or None
+        Their posteriors in the fit, if the method needs them.
+    pointwise_level : float or None
+        Level of each interval on its own, if ``level`` is that of all together.
 
     Examples
     --------
@@ -151,9 +155,13 @@ class Landmarks:
     posteriors: Single
     level: float
     method: str
+    estimate: Array | None = None
+    pointwise_level: float | None = None
 
     def __post_init__(self) -> None:
         make_read_only(self.weights, self.posteriors)
+        if self.estimate is not None:
+            make_read_only(self.estimate)
 
     def __repr__(self) -> str:
         return (
@@ -161,8 +169,16 @@ class Landmarks:
             f"level={self.level:g}, n_replicates={self.posteriors.shape[2]})"
         )
 
-    def masses(self, posteriors: ArrayLike, *, n_jobs: int | None = None) -> Array:
+    def masses(
+        self,
+        posteriors: ArrayLike,
+        *,
+        estimate: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> Array:
         """Masses (m, f) of any objects, from their posteriors (B, m, c) in the same replicates.
+
+        ``estimate`` has their posteriors (m, c) in the fit, for methods that need them.
 
         One quadratic program, Eq. (16)-(17), for each object: its masses do not depend on the
         other objects of the call.
@@ -172,8 +188,13 @@ class Landmarks:
             c, B = self.posteriors.shape[1:]
             got = Message(f"{new.shape[2]} and {new.shape[1]}")
             raise InputError("posteriors", f"have {B} replicates and {c} clusters", got)
+        method = METHODS[self.method]
         lower, upper = bounds_between(
-            new, self.posteriors, self.level, METHODS[self.method], n_jobs=n_jobs
+            scores(new, method, estimate),
+            scores(self.posteriors, method, self.estimate),
+            self.level if self.pointwise_level is None else self.pointwise_level,
+            method,
+            n_jobs=n_jobs,
         )
         masses, focal = self.partition.masses, self.partition.focal_sets
         with one_blas_thread():

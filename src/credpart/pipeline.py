@@ -51,7 +51,7 @@ def calibrate(
         replicates = run_bootstrap(plan, seeds, n_jobs, progress)
     with shown("intervals", verbose, timings) as progress:  # Algorithm 1, lines 4-11
         sample = find_sample(posteriors, weights, options)
-        intervals = find_intervals(replicates, data, sample, options, n_jobs, progress)
+        intervals = find_intervals(replicates, data, sample, options, n_jobs, progress, posteriors)
     with shown("partition", verbose, timings) as progress:  # Algorithm 2
         found = find_partition(
             replicates,

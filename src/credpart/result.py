@@ -21,7 +21,7 @@ from credpart._messages import Message
 from credpart._progress import Progress, shown
 from credpart.calibration_options import CalibrationOptions
 from credpart.errors import InputError, InputTypeError
-from credpart.intervals import PairwiseIntervals, by_object, pairwise_intervals
+from credpart.intervals import METHODS, PairwiseIntervals, by_object, pairwise_intervals
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.search.selection import Selection
 from credpart.pairs import (
@@ -185,23 +185,51 @@ class CalibratedResult:
         """The data as a DataFrame, with the categories that the codes stand for."""
         return as_frame(self.data)
 
+    @property
+    def estimate(self) -> Array | None:
+        """Posteriors (n, c) that methods for intervals may start from; None if there are none."""
+        return self.posteriors
+
     @overload
     def intervals_at(
-        self, level: float, *, n_jobs: int | None = ..., verbose: int = ...
+        self,
+        level: float,
+        *,
+        method: str | None = ...,
+        n_jobs: int | None = ...,
+        verbose: int = ...,
     ) -> PairwiseIntervals: ...
     @overload
     def intervals_at(
-        self, level: Sequence[float], *, n_jobs: int | None = ..., verbose: int = ...
+        self,
+        level: Sequence[float],
+        *,
+        method: str | None = ...,
+        n_jobs: int | None = ...,
+        verbose: int = ...,
     ) -> list[PairwiseIntervals]: ...
     def intervals_at(
-        self, level: float | Sequence[float], *, n_jobs: int | None = None, verbose: int = 0
+        self,
+        level: float | Sequence[float],
+        *,
+        method: str | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> PairwiseIntervals | list[PairwiseIntervals]:
-        """Intervals of the sample at another level, or at several, from the same replicates."""
+        """Intervals of the sample at other levels or by another method, from the same replicates.
+
+        ``method`` is as in `pairwise_intervals`; None is that of the options.
+        """
+        rows, estimate = self.sample.rows, self.estimate
         with shown("intervals", verbose) as progress:
-            values = self.data.values[self.sample.rows]
-            posteriors = self.replicates.posteriors_of(values, n_jobs=n_jobs)
+            posteriors = self.replicates.posteriors_of(self.data.values[rows], n_jobs=n_jobs)
             return pairwise_intervals(
-                posteriors, level, method=self.options.method, n_jobs=n_jobs, progress=progress
+                posteriors,
+                level,
+                method=self.options.method if method is None else method,
+                estimate=None if estimate is None else estimate[rows],
+                n_jobs=n_jobs,
+                progress=progress,
             )
 
     def refit_partition(
@@ -219,7 +247,7 @@ class CalibratedResult:
         The arguments that are given replace those of the options.
         """
         options = self.options.replaced(
-            self.mixture.n_clusters,
+            self.partition.n_clusters,
             level=level,
             focal_sets=focal_sets,
             omega=omega,
@@ -228,7 +256,7 @@ class CalibratedResult:
         sets, timings = options.sets_for(self.posteriors, self.weights), dict(self.timings)
         with shown("intervals", verbose, timings) as progress:
             intervals = find_intervals(
-                self.replicates, self.data, self.sample, options, n_jobs, progress
+                self.replicates, self.data, self.sample, options, n_jobs, progress, self.estimate
             )
         with shown("partition", verbose, timings) as progress:
             found = find_partition(
@@ -242,9 +270,11 @@ class CalibratedResult:
                 n_jobs,
                 progress,
             )
-        return replace(
-            self, options=options, intervals=intervals, timings=timings, **found._asdict()
-        )
+        return self._with(options=options, intervals=intervals, timings=timings, **found._asdict())
+
+    def _with(self, **changes: Any) -> "CalibratedResult":
+        """The result with other parts."""
+        return replace(self, **changes)
 
     def recalibrate(
         self, audit: "Recommendation", *, n_jobs: int | None = None, verbose: int = 0
@@ -290,10 +320,20 @@ class CalibratedResult:
             places = np.flatnonzero(self.weights > 0.0)
             every = Chosen(places, self.weights[places])
             known = as_landmarks(
-                every, self.replicates, self.data.values, self.partition, self.options, n_jobs
+                every,
+                self.replicates,
+                self.data.values,
+                self.partition,
+                self.options,
+                n_jobs,
+                self.posteriors,
+                self.intervals.pointwise_level,
             )
+        estimate = None
+        if METHODS[self.options.method].needs_estimate:
+            estimate = self.mixture.posteriors_of(values)
         with shown("predict", verbose) as progress:
-            return masses_from(known, self.replicates, values, n_jobs, progress)
+            return masses_from(known, self.replicates, values, n_jobs, progress, estimate)
 
 
 def _one_or_all(values: Sequence[Any]) -> Any:
@@ -315,11 +355,20 @@ def find_intervals(
     options: CalibrationOptions,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    estimate: Array | None = None,
 ) -> PairwiseIntervals:
-    """Algorithm 1, lines 4-11, for the pairs of a sample, which may be all objects."""
+    """Algorithm 1, lines 4-11, for the pairs of a sample, which may be all objects.
+
+    ``estimate`` has the posteriors (n, c) of all objects in the fit, for methods that need them.
+    """
     posteriors = replicates.posteriors_of(data.values[sample.rows], n_jobs=n_jobs)
     return pairwise_intervals(
-        posteriors, options.level, method=options.method, n_jobs=n_jobs, progress=progress
+        posteriors,
+        options.level,
+        method=options.method,
+        estimate=None if estimate is None else estimate[sample.rows],
+        n_jobs=n_jobs,
+        progress=progress,
     )
 
 
@@ -359,11 +408,20 @@ def find_partition(
     number, landmarks = options.pairs_for(n, c).n_landmarks, None
     if is_sampled or number is not None:
         chosen = choose_landmarks(intervals, sample.weights, number, options.seed)
-        landmarks = as_landmarks(chosen, replicates, values[rows], found.partition, options, n_jobs)
+        landmarks = as_landmarks(
+            chosen,
+            replicates,
+            values[rows],
+            found.partition,
+            options,
+            n_jobs,
+            posteriors[rows],
+            intervals.pointwise_level,
+        )
     if not is_sampled or landmarks is None:
         return Found(replace(found.partition, index=data.table.index), found.objective, landmarks)
     rest = None if progress is None else _scaled(progress, 0.5, 1.0)
-    masses = masses_from(landmarks, replicates, values, n_jobs, rest)
+    masses = masses_from(landmarks, replicates, values, n_jobs, rest, posteriors)
     partition = EvidentialPartition(masses, sets, index=data.table.index)
     compared = EvidentialPartition(masses[rows], sets)
     objective = estimated_objective(intervals, compared, sample, data.weights)
@@ -377,9 +435,13 @@ def as_landmarks(
     partition: EvidentialPartition,
     options: CalibrationOptions,
     n_jobs: int | None = None,
+    estimate: Array | None = None,
+    pointwise_level: float | None = None,
 ) -> Landmarks:
-    """Some of the objects with these values and masses as landmarks."""
+    """Some of the objects with these values, masses and posteriors in the fit as landmarks."""
     posteriors = replicates.posteriors_of(values[chosen.places], n_jobs=n_jobs)
+    if not METHODS[options.method].needs_estimate:
+        estimate = None
     masses = partition.masses[chosen.places]
     return Landmarks(
         EvidentialPartition(masses, partition.focal_sets),
@@ -387,6 +449,8 @@ def as_landmarks(
         by_object("posteriors", posteriors),
         options.level,
         options.method,
+        None if estimate is None else estimate[chosen.places],
+        pointwise_level,
     )
 
 
@@ -396,15 +460,20 @@ def masses_from(
     values: Array,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    estimate: Array | None = None,
 ) -> Array:
-    """Masses (m, f) of objects with checked values (m, d), block by block."""
+    """Masses (m, f) of objects with checked values (m, d), block by block.
+
+    ``estimate`` has their posteriors (m, c) in the fit, for methods that need them.
+    """
     n_known, c, B = landmarks.posteriors.shape
     size = max(1, NEW_VALUES // (B * c + 2 * n_known))
     masses = np.empty((len(values), len(landmarks.partition.focal_sets)))
     for first in range(0, len(values), size):
         rows = slice(first, first + size)
         new = replicates.posteriors_of(values[rows], n_jobs=n_jobs)
-        masses[rows] = landmarks.masses(new, n_jobs=n_jobs)
+        point = None if estimate is None else estimate[rows]
+        masses[rows] = landmarks.masses(new, estimate=point, n_jobs=n_jobs)
         if progress is not None:
             progress("predict", min(1.0, rows.stop / len(values)))
     return masses

@@ -118,6 +118,14 @@ Level = Annotated[
         parser=number, metavar="P", help="Confidence level of the intervals", rich_help_panel=MODEL
     ),
 ]
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="percentile, basic, normal or simultaneous: how intervals are made",
+        rich_help_panel=MODEL,
+    ),
+]
 Pairs = Annotated[
     Any,
     typer.Option(

@@ -23,6 +23,7 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "resampling": "--resampling",
     "refit": "--refit",
     "level": "--level",
+    "method": "--method",
     "pairs": "--pairs",
     "focal_sets": "--focal-sets",
     "kind": "--focal-sets",  # as the function `focal_sets` calls it

@@ -24,6 +24,7 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas")
 LETTERS = {"E": "equal", "V": "varying", "I": "along the axes"}
 SHAPES = {**LETTERS, "I": "round"}
 ASPECTS = (("volume", LETTERS), ("shape", SHAPES), ("orientation", LETTERS))
+IN_PAGE = "percentile"  # the method of intervals that the script of the page has
 
 
 class Row(NamedTuple):
@@ -124,8 +125,14 @@ def settings(result: CalibratedResult) -> list[Row]:
         Row("How they ended", ", ".join(f"{v:,} {k}" for k, v in counts.items() if v)),
         Row("Models of the replicates", ", ".join(f"{k} {v:,}" for k, v in chosen.items())),
         Row("Confidence level", f"{100 * options.level:g} %"),
+        Row("Method of the intervals", options.method + _looked_up(options.method)),
         Row("Sets that may carry mass", f"{len(result.partition.focal_sets)} ({kind})"),
     ]
+
+
+def _looked_up(method: str) -> str:
+    """What the script of the page computes if the intervals were made otherwise."""
+    return "" if method == IN_PAGE else f" (pairs that are looked up in this page: {IN_PAGE})"
 
 
 def _tried(selection: Selection) -> str:
