@@ -190,7 +190,10 @@ def test_replicates_together_are_replicates_apart():
     together = refit(plan, seeds)
     for b, seed in enumerate(seeds):
         alone = refit(plan, [seed])
-        one, all_ = alone.winners["EII"].params.means[0], together.winners["EII"].params.means[b]
+        one, all_ = (
+            alone.winners[3, "EII"].params.means[0],
+            together.winners[3, "EII"].params.means[b],
+        )
         np.testing.assert_allclose(one, all_, atol=1e-6)
         assert alone.loglik[0] == pytest.approx(together.loglik[b], abs=1e-9)
 
@@ -304,7 +307,7 @@ def test_replicates_that_did_not_converge_are_told():
 
 
 def brute_force(X, fits, B):
-    """Every structure alone, to the tight tolerance, in every replicate: BIC (B, fits)."""
+    """Every structure alone, to the tight tolerance, in every replicate: its BIC (B, fits)."""
     values = []
     for fit in fits:
         with warnings.catch_warnings():
@@ -312,13 +315,13 @@ def brute_force(X, fits, B):
             alone = bootstrap(X, fit, B, regularization="none", random_state=0)
         flawed = alone.status == Status.DEGENERATE
         flawed |= fit.family.is_spurious(params_of(alone), len(X)).any(axis=1)
-        penalty = np.log(len(X)) * fit.n_parameters
+        penalty = (np.log(len(X)) + 1.0) * fit.n_parameters
         values.append(np.where(flawed, -np.inf, 2.0 * alone.loglik - penalty))
     return np.array(values).T
 
 
 def test_the_choice_is_that_of_brute_force(monkeypatch):
-    monkeypatch.setattr(algorithm1, "PILOT", 30)
+    monkeypatch.setattr(algorithm1, "PILOTS", (30,))
     X = make_mixture3(150, random_state=1).X
     models = ["EII", "VII", "EEI", "VVI", "EEE", "EEV", "VEV", "VVV"]
     fits = list(select_mixture(X, 3, models).fits.values())
@@ -342,6 +345,42 @@ def test_at_a_loose_tolerance_refits_are_run_once():
     alone = bootstrap(SMALL, fits[0], 20, tol=1e-5, random_state=0)
     same = replicates.models == "EII"
     np.testing.assert_allclose(replicates.loglik[same], alone.loglik[same], rtol=1e-12)
+
+
+def test_the_number_of_clusters_is_chosen_in_each_replicate():
+    X = make_mixture3(100, random_state=1).X
+    selection = select_mixture(X, range(1, 5), ["EII", "EEE", "VVI"])
+    fits = [selection.best, *(fit for fit in selection.fits.values() if fit is not selection.best)]
+    values = brute_force(X, fits, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegeneracyWarning)
+        replicates, again = (bootstrap(X, fits, 60, random_state=0, n_jobs=n) for n in (1, 2))
+    best = [fits[i] for i in values.argmax(axis=1)]
+    # one in 60 may have a local maximum that was given up
+    assert (replicates.n_clusters != [fit.n_clusters for fit in best]).sum() <= 1
+    assert (replicates.models != [fit.model for fit in best]).sum() <= 1
+    assert len(replicates.chosen_numbers()) > 1
+    posteriors = replicates.posteriors(X)
+    assert posteriors.tobytes() == again.posteriors(X).tobytes()
+    assert posteriors.shape == (60, 100, replicates.n_clusters.max())
+    np.testing.assert_allclose(posteriors.sum(axis=2), 1.0)
+    for row, c in zip(posteriors, replicates.n_clusters, strict=True):
+        assert not row[:, c:].any()
+
+
+@pytest.mark.parametrize(("resampling", "optimism"), [("bayesian", 1.0), ("parametric", 0.0)])
+def test_twice_the_likelihood_exceeds_its_expectation_by_the_correction(resampling, optimism):
+    # A normal distribution in two dimensions: five parameters, no search.  The excess over the
+    # data's own likelihood is 5 on average in weighted samples; new samples have what the data
+    # have, up to the difference between their distribution and the fit, 0 here on average.
+    X = np.random.default_rng(0).standard_normal((400, 2))
+    fit = fit_mixture(X, 1, "VVV")
+    B = 800
+    replicates = bootstrap(X, fit, B, resampling=resampling, random_state=0)
+    excess = 2.0 * (replicates.loglik - fit.loglik)
+    error = excess.std() / np.sqrt(B)
+    assert abs(excess.mean() - RESAMPLING[resampling].optimism * 5.0) < 4.0 * error
+    assert RESAMPLING[resampling].optimism == optimism
 
 
 def test_icl_chooses_among_fits():
@@ -418,7 +457,7 @@ def test_the_arrays_are_read_only():
 
 def test_progress_ends_at_one(monkeypatch):
     monkeypatch.setattr(algorithm1, "LARGEST", 16)
-    monkeypatch.setattr(algorithm1, "PILOT", 20)
+    monkeypatch.setattr(algorithm1, "PILOTS", (20,))
     told = []
     fits = list(select_mixture(SMALL, 3, ["EII", "VII"]).fits.values())
     bootstrap(SMALL, fits, 60, random_state=0, progress=lambda *stage: told.append(stage))
@@ -450,9 +489,10 @@ def test_bad_arguments_are_refused(arguments, message):
 
 
 def test_fits_must_belong_together():
-    for other in (fit_mixture(SMALL[1:], 3, "EII"), fit_mixture(SMALL, 2, "EII")):
-        with pytest.raises(ValueError, match="`fit` must hold fits of the same data with the same"):
-            bootstrap(SMALL, [FIT, other])
+    with pytest.raises(ValueError, match="`fit` must hold fits of the same data, got"):
+        bootstrap(SMALL, [FIT, fit_mixture(SMALL[1:], 3, "EII")])
+    with pytest.raises(ValueError, match="hold one fit of each model and number of clusters"):
+        bootstrap(SMALL, [FIT, fit_mixture(SMALL, 3, "EII")])
     with pytest.raises(ValueError, match=r"`fit` must hold fits of the same data.* got \[\]"):
         bootstrap(SMALL, [])
     with pytest.raises(ValueError, match="`X` must have 2 columns as in the fit, got 4"):

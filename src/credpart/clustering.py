@@ -46,8 +46,9 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     criterion : {"bic", "icl", "aic"}
         How the number of clusters and the model are chosen.
     selection : {"each", "once"}
-        Choose the model again in each replicate, or once as in the paper.  Choosing once
-        ignores that the choice itself is uncertain, and makes the intervals too short.
+        Choose the model and the number of clusters again in each replicate, or once as in the
+        paper.  Choosing once ignores that the choice itself is uncertain, and makes the intervals
+        too short.  The partition has the clusters of the best fit in either case.
     n_replicates : int
         Number of bootstrap samples, B.
     resampling : {"nonparametric", "bayesian", "parametric"}

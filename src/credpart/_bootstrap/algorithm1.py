@@ -22,7 +22,7 @@ from credpart._bootstrap.large_samples import (
     can_shrink,
     shrunken_refits,
 )
-from credpart._bootstrap.refits import Plan, Refits, contenders, join, refit
+from credpart._bootstrap.refits import Plan, Refits, cell_of, contenders, join, refit
 from credpart._bootstrap.replicates import Replicates
 from credpart._checks import check_choice, check_integer, check_weights
 from credpart._memory import free_memory
@@ -39,7 +39,9 @@ from credpart.mixture.screening import check_total
 
 CHUNK_VALUES = 1 << 21  # posteriors of the replicates that are refitted together
 SMALLEST, LARGEST = 16, 1024  # replicates in a chunk
-PILOT = 64  # first replicates, which try every model
+# First replicates, which try every model: after each of these numbers, those without a real chance
+# are left out.
+PILOTS = (16, 64)
 
 
 def bootstrap(
@@ -65,9 +67,9 @@ def bootstrap(
     X : array or DataFrame of shape (n, d)
         The objects.
     fit : MixtureFit or sequence of MixtureFit
-        The fit to start from, of any family.  With several fits of the same data and the same
-        number of clusters, the model is chosen again in every replicate by the criterion;
-        replicates of different families stand side by side.
+        The fit to start from, of any family.  With several fits of the same data, which differ in
+        their model or number of clusters, these are chosen again in every replicate by the
+        criterion; the first fit is the one that replicates are to be compared with.
     n_replicates : int
         Number of replicates, B.
     resampling : {"nonparametric", "bayesian", "parametric"}
@@ -78,7 +80,8 @@ def bootstrap(
         pass over them.  "auto" does so from 10 000 distinct objects on, unless thirty true refits
         or other signs speak against it; ``decision`` of the result says which, and why.
     criterion : {"bic", "icl", "aic"}
-        How the model is chosen in a replicate.
+        How the model and the number of clusters are chosen in a replicate.  Each parameter costs
+        one unit more than in a choice for the data, unless samples are parametric: see Notes.
     sample_weight : array of shape (n,), optional
         Weights of the objects: how often each was seen.  Their sum is the size of a sample.
     regularization : {"fallback", "none", "pooled"}
@@ -106,6 +109,10 @@ def bootstrap(
     So neither the order of the rows, nor whether an object is repeated or has a weight, changes
     what is drawn.
 
+    A bootstrap sample repeats what is peculiar to the data, so that replicates would favour large
+    models: twice the log-likelihood at its maximum exceeds that of the data by one for each
+    parameter, on average.  The criterion of a replicate subtracts as much.
+
     Examples
     --------
     >>> from credpart import bootstrap, fit_mixture
@@ -118,7 +125,7 @@ def bootstrap(
     fits = _check_fits(fit)
     table = fits[0].columns.read(X)
     weights = check_weights("sample_weight", sample_weight, len(table.values))
-    check_total(weights, fits[0].n_clusters)
+    check_total(weights, max(one.n_clusters for one in fits))
     plan = Plan(
         distinct(table.values, weights),
         fits,
@@ -208,21 +215,25 @@ def chunk_size(n: int, width: int) -> int:
 
 def _check_fits(fit: MixtureFit | Sequence[MixtureFit]) -> tuple[MixtureFit, ...]:
     fits = (fit,) if isinstance(fit, MixtureFit) else tuple(fit)
-    if len({(one.columns, one.n_objects, one.n_clusters) for one in fits}) != 1:
-        same = "hold fits of the same data with the same number of clusters"
-        raise InputError("fit", same, list(fits))
-    if len({one.model for one in fits}) < len(fits):
-        raise InputError("fit", "hold one fit of each model", list(fits))
+    if len({(one.columns, one.n_objects) for one in fits}) != 1:
+        raise InputError("fit", "hold fits of the same data", list(fits))
+    if len({cell_of(one) for one in fits}) < len(fits):
+        once = "hold one fit of each model and number of clusters"
+        raise InputError("fit", once, list(fits))
     return fits
 
 
 def _refit_all(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None) -> Iterator[Refits]:
     """Refit all replicates; those after a pilot only under models that have a real chance."""
-    if len(plan.fits) > 1:
-        pilot = list(_refit_chunks(plan, seeds[:PILOT], n_jobs))
-        yield from pilot
-        plan, seeds = contenders(plan, pilot), seeds[PILOT:]
-    yield from _refit_chunks(plan, seeds, n_jobs)
+    done = 0
+    for end in PILOTS:
+        if len(plan.fits) > 1:
+            pilot = list(_refit_chunks(plan, seeds[done:end], n_jobs))
+            yield from pilot
+            plan, done = contenders(plan, pilot), min(end, len(seeds))
+        if done == len(seeds):
+            return
+    yield from _refit_chunks(plan, seeds[done:], n_jobs)
 
 
 def _refit_chunks(
@@ -230,7 +241,7 @@ def _refit_chunks(
 ) -> Iterable[Refits]:
     """Refit replicates under all models, by chunks."""
     n = RESAMPLING[plan.resampling].n_rows(plan.objects)
-    size = chunk_size(n, plan.fits[0].n_clusters * len(plan.fits))
+    size = chunk_size(n, sum(fit.n_clusters for fit in plan.fits))
     _check_memory(plan, n, min(size, len(seeds)))
     chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
     return run_tasks(refit, [(plan, chunk) for chunk in chunks], n_jobs)

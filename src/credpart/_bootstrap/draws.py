@@ -64,6 +64,9 @@ class Resampling(NamedTuple):
     # Weights that do not depend on those of other objects, so that blocks of objects can be weighed
     # on their own.  The total varies, which changes no mixture.  None where objects are new.
     weigh: Weigh | None = None
+    # By how much twice the log-likelihood rises in a replicate for each parameter, since the sample
+    # repeats what is peculiar to the data.
+    optimism: float = 1.0
 
 
 def _poisson(weights: Array, rng: Generator) -> Array:
@@ -79,5 +82,7 @@ def _gamma(weights: Array, rng: Generator) -> Array:
 RESAMPLING: Mapping[str, Resampling] = {
     "nonparametric": Resampling(nonparametric, weigh=_poisson),
     "bayesian": Resampling(bayesian, weigh=_gamma),
-    "parametric": Resampling(parametric, lambda objects: round(objects.weights.sum())),
+    "parametric": Resampling(
+        parametric, lambda objects: round(objects.weights.sum()), optimism=0.0
+    ),
 }

@@ -81,6 +81,7 @@ def describe(request: Request, outcome: Outcome) -> Summary:
         "level": options.level,
         "replicates": result.replicates.counts(),
         "replicate_models": result.replicates.chosen(),
+        "replicate_clusters": {str(c): b for c, b in result.replicates.chosen_numbers().items()},
         "n_compared": len(result.sample.rows),
         "objective": result.objective,
         "shares": shares(partition)._asdict(),
