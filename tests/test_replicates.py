@@ -12,9 +12,10 @@ from credpart._bootstrap import algorithm1
 from credpart._bootstrap.algorithm1 import chunk_size
 from credpart._bootstrap.draws import RESAMPLING, Draws
 from credpart._bootstrap.refits import Plan, contenders, refit
+from credpart._bootstrap.units import Design
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
-from credpart.errors import DegeneracyWarning, InputError
+from credpart.errors import DataWarning, DegeneracyWarning, InputError
 from credpart.mixture.distinct import distinct
 from credpart.mixture.optimisation.convergence import Limits, Status
 
@@ -166,7 +167,7 @@ def test_loglik_is_that_of_the_sample_in_the_units_of_the_data(regularization, u
 
 def test_loglik_of_the_sample_itself_is_that_of_the_fit(monkeypatch):
     ones = RESAMPLING["bayesian"]._replace(
-        draw=lambda objects, fit, streams: Draws(objects.X, np.ones((len(streams), 60)))
+        draw=lambda objects, fit, streams, units: Draws(objects.X, np.ones((len(streams), 60)))
     )
     monkeypatch.setitem(RESAMPLING, "bayesian", ones)
     for fit in (FIT, fit_mixture(SMALL, 3, "t")):
@@ -301,6 +302,92 @@ def test_replicates_that_did_not_converge_are_told():
     with pytest.warns(DegeneracyWarning, match="Of 20 replicates: 20 not converged"):
         replicates = bootstrap(SMALL, FIT, 20, max_iter=2, random_state=0)
     assert (replicates.n_iter == 2).all()
+
+
+# --- groups and strata
+
+
+DONORS = np.repeat(np.arange(12), 5)
+
+
+def grouped_draws(resampling, weights=None, **design):
+    w = np.ones(60) if weights is None else weights
+    objects = distinct(SMALL, w)
+    units = Design.check(design.get("groups"), design.get("strata"), w, is_new=False)
+    drawn = RESAMPLING[resampling].draw(objects, FIT, streams(20), units.units(objects, w))
+    return drawn.weights[:, objects.place] / w
+
+
+@pytest.mark.parametrize("resampling", ["nonparametric", "bayesian"])
+def test_objects_of_a_group_are_drawn_together(resampling):
+    drawn = grouped_draws(resampling, groups=DONORS).reshape(20, 12, 5)
+    assert (drawn == drawn[:, :, :1]).all()
+    assert drawn[:, :, 0].std(axis=1).min() > 0.1
+    np.testing.assert_allclose(drawn.sum(axis=(1, 2)), 60.0)
+    if resampling == "nonparametric":  # 12 draws of groups of one size
+        np.testing.assert_allclose(drawn[:, :, 0], np.rint(drawn[:, :, 0]), atol=1e-12)
+
+
+def test_groups_of_different_sizes_and_weights_have_the_total_of_the_data():
+    donors, w = np.repeat(np.arange(3), [10, 20, 30]), np.tile([1.0, 2.0], 30)
+    with pytest.warns(DataWarning, match="Only 3 groups are resampled"):
+        drawn = grouped_draws("nonparametric", w, groups=donors)
+    for donor in range(3):
+        mine = drawn[:, donors == donor]
+        np.testing.assert_allclose(mine, mine[:, :1] * np.ones(mine.shape[1]))
+    np.testing.assert_allclose((drawn * w).sum(axis=1), 90.0)
+
+
+@pytest.mark.parametrize("resampling", ["nonparametric", "bayesian"])
+@pytest.mark.parametrize("groups", [None, DONORS])
+def test_strata_keep_their_sizes(resampling, groups):
+    strata = np.array(["a", "b", "c"])[DONORS % 3]
+    drawn = grouped_draws(resampling, groups=groups, strata=strata)
+    for name, size in (("a", 20.0), ("b", 20.0), ("c", 20.0)):
+        np.testing.assert_allclose(drawn[:, strata == name].sum(axis=1), size)
+    assert drawn.std(axis=1).min() > 0.1
+
+
+@pytest.mark.parametrize("resampling", ["nonparametric", "bayesian"])
+def test_groups_of_one_object_change_no_byte(resampling):
+    options = {"resampling": resampling, "random_state": 0}
+    plain = bootstrap(SMALL, FIT, 20, **options).posteriors(SMALL)
+    alone = bootstrap(SMALL, FIT, 20, groups=np.arange(60)[::-1], **options).posteriors(SMALL)
+    one = bootstrap(SMALL, FIT, 20, strata=["all"] * 60, **options).posteriors(SMALL)
+    assert plain.tobytes() == alone.tobytes() == one.tobytes()
+
+
+def test_groups_change_nothing_by_their_names_or_the_order_of_rows():
+    order = np.random.default_rng(0).permutation(60)
+    names = np.array([f"donor {i:02}" for i in range(12)])[DONORS]
+    plain = bootstrap(SMALL, FIT, 20, groups=DONORS, random_state=0)
+    named = bootstrap(SMALL[order], FIT, 20, groups=names[order], random_state=0, n_jobs=2)
+    assert plain.posteriors(SMALL).tobytes() == named.posteriors(SMALL).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"groups": [1, 2]}, r"`groups` must have shape \(60,\), got \(2,\)"),
+        ({"groups": [None, *range(59)]}, "`groups` must be known for all objects, got a missing"),
+        ({"groups": [1] * 60}, "`groups` must name at least 2 groups, got one group"),
+        (
+            {"groups": DONORS, "strata": ["x"] * 3 + ["y"] * 57},
+            "`strata` must be the same for all objects of a group, got 'x' and 'y' in group 0",
+        ),
+        (
+            {"groups": DONORS, "resampling": "parametric"},
+            "`resampling` must draw weights where `groups` are given, got 'parametric'",
+        ),
+        (
+            {"groups": DONORS, "refit": "linear"},
+            "`refit` must be 'auto' or 'full' where objects are drawn by groups",
+        ),
+    ],
+)
+def test_groups_that_cannot_be_resampled(options, message):
+    with pytest.raises(InputError, match=message):
+        bootstrap(SMALL, FIT, 20, random_state=0, **options)
 
 
 # --- a structure chosen in each replicate

@@ -24,6 +24,7 @@ from credpart._bootstrap.large_samples import (
 )
 from credpart._bootstrap.refits import Plan, Refits, cell_of, contenders, join, refit
 from credpart._bootstrap.replicates import Replicates
+from credpart._bootstrap.units import Design
 from credpart._checks import check_choice, check_integer, check_weights
 from credpart._memory import free_memory
 from credpart._messages import Message, Name
@@ -53,6 +54,8 @@ def bootstrap(
     refit: str = "auto",
     criterion: str = "bic",
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    strata: ArrayLike | None = None,
     regularization: str = "fallback",
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
@@ -84,6 +87,11 @@ def bootstrap(
         one unit more than in a choice for the data, unless samples are parametric: see Notes.
     sample_weight : array of shape (n,), optional
         Weights of the objects: how often each was seen.  Their sum is the size of a sample.
+    groups : array of shape (n,), optional
+        Group of each object, such as its donor: whole groups are drawn, as many as there are,
+        since objects of one group are not independent.  Replicates are then refits.
+    strata : array of shape (n,), optional
+        Stratum of each object: objects, or groups, are drawn within each stratum.
     regularization : {"fallback", "none", "pooled"}
         As in `fit_mixture`, for each replicate.  No replicate is ever redrawn: with "none" a
         degenerate one keeps its last good parameters and says so in ``status``.
@@ -126,15 +134,20 @@ def bootstrap(
     table = fits[0].columns.read(X)
     weights = check_weights("sample_weight", sample_weight, len(table.values))
     check_total(weights, max(one.n_clusters for one in fits))
+    check_choice("resampling", resampling, RESAMPLING)
+    is_new = RESAMPLING[resampling].weigh is None
+    design = Design.check(groups, strata, weights, is_new=is_new)
+    objects = distinct(table.values, weights)
     plan = Plan(
-        distinct(table.values, weights),
+        objects,
         fits,
-        check_choice("resampling", resampling, RESAMPLING),
+        resampling,
         check_choice("criterion", criterion, CRITERIA),
         check_choice("regularization", regularization, REGULARIZATIONS),
         Limits.check(tol, max_iter),
         check_choice("refit", refit, REFITS),
         is_choice=len(fits) > 1,
+        units=design.units(objects, weights),
     )
     B = check_integer("n_replicates", n_replicates, at_least=1)
     return run_bootstrap(plan, seed_sequence(random_state).spawn(B), n_jobs, progress)

@@ -157,6 +157,8 @@ def find_obstacles(plan: Plan) -> list[str]:
         found.append(f"{plan.resampling} samples are new objects")
     if REGULARIZATIONS[plan.regularization].is_asked:
         found.append("every component has a pseudo-observation")
+    if plan.units is not None:
+        found.append("objects are drawn by groups or within strata")
     for fit in plan.fits:
         if not fit.family.is_linearisable:
             found.append(f"model {fit.model} has no linear replicates")
@@ -311,7 +313,8 @@ def can_shrink(plan: Plan) -> bool:
     """Whether refits of a subsample may stand for refits of all objects."""
     fit = plan.fits[0]
     is_plain = not REGULARIZATIONS[plan.regularization].is_asked and fit.status == Status.OK
-    return len(plan.fits) == 1 and fit.family.is_linearisable and is_plain
+    is_alone = len(plan.fits) == 1 and plan.units is None
+    return is_alone and fit.family.is_linearisable and is_plain
 
 
 def shrunken_refits(

@@ -18,6 +18,7 @@ from numpy.random import SeedSequence
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart._bootstrap.draws import RESAMPLING, Draws
 from credpart._bootstrap.replicates import FamilyReplicates, Replicates
+from credpart._bootstrap.units import Units
 from credpart._threads import one_blas_thread
 from credpart.mixture.criteria import chosen_by
 from credpart.mixture.distinct import DistinctObjects
@@ -48,6 +49,7 @@ class Plan:
     limits: Limits
     refit: str = "full"  # how replicates are found, a row of `algorithm1.REFITS`
     is_choice: bool = False  # several models were given, of which each replicate chooses one
+    units: Units | None = None  # what is drawn, where it is not the objects one by one
 
     @property
     def optimism(self) -> float:
@@ -96,7 +98,8 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
     """Refit a chunk of replicates under the model of every fit, and choose."""
     streams = [np.random.default_rng(seed) for seed in seeds]
     with one_blas_thread():
-        draws = RESAMPLING[plan.resampling].draw(plan.objects, plan.fits[0], streams)
+        draw = RESAMPLING[plan.resampling].draw
+        draws = draw(plan.objects, plan.fits[0], streams, plan.units)
         families = [FamilyRefit(plan, fits, draws) for fits in plan.families()]
         first_rounds, goals = [], np.full(len(seeds), -np.inf)
         for family in families:  # that of the first fit first, which is the best one of the data

@@ -82,6 +82,8 @@ def describe(request: Request, outcome: Outcome) -> Summary:
         "replicates": result.replicates.counts(),
         "replicate_models": result.replicates.chosen(),
         "replicate_clusters": {str(c): b for c, b in result.replicates.chosen_numbers().items()},
+        "n_groups": None if result.groups is None else len(np.unique(result.groups)),
+        "n_strata": None if result.strata is None else len(np.unique(result.strata)),
         "n_compared": len(result.sample.rows),
         "objective": result.objective,
         "shares": shares(partition)._asdict(),
