@@ -162,6 +162,28 @@ def test_datasets_are_listed_and_printed(capsys, tmp_path):
     np.testing.assert_array_equal(objects.classes, load_iris().y)
 
 
+def test_columns_of_groups_and_strata_are_left_out_and_resampled(tmp_path, capsys):
+    iris, donors = load_iris().X, np.repeat(np.arange(30), 5)
+    table = iris.assign(donor=[f"d{i}" for i in donors], arm=donors % 2)
+    table.to_csv(tmp_path / "cells.csv", index=False)
+    columns = ("--group-column", "donor", "--strata-column", "arm")
+    options = (*QUICK, "--out", tmp_path / "out", "--quiet")
+    assert run("fit", tmp_path / "cells.csv", *columns, *options) == 0
+    model = CalibratedClustering(3, model="VVI", n_replicates=20, random_state=1)
+    model.fit(iris, groups=table["donor"], strata=table["arm"])
+    again = load_model(tmp_path / "out" / "model.npz")
+    assert again.partition_.masses.tobytes() == model.partition_.masses.tobytes()
+    np.testing.assert_array_equal(again.result_.groups, model.result_.groups)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert (summary["n_groups"], summary["n_strata"]) == (30, 2)
+    assert summary["columns"] == list(iris)
+    capsys.readouterr()
+    table.assign(arm=np.arange(150) % 2).to_csv(tmp_path / "cells.csv", index=False)
+    assert run("fit", tmp_path / "cells.csv", *columns, *QUICK, "--quiet") == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert "--strata-column must be the same for all objects of a group, got '0' and '1'" in error
+
+
 def test_a_log_file_gets_a_line_a_stage(tmp_path, capsys):
     options = ("--model", "EII", "--clusters", "2", "--out", tmp_path / "out")
     assert run("fit", "butterfly", *options) == 0

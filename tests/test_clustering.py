@@ -146,6 +146,20 @@ def test_the_structure_is_chosen_once_or_in_each_replicate():
     assert each.intervals_.length.mean() > once.intervals_.length.mean()
 
 
+def test_the_number_of_clusters_is_chosen_once_or_in_each_replicate():
+    X = make_mixture3(100, random_state=3).X
+    options = {"model": ["EII", "EEV"], "n_replicates": 40, "random_state": 0}
+    once = CalibratedClustering(range(1, 6), selection="once", **options).fit(X)
+    each = CalibratedClustering(range(1, 6), **options).fit(X)
+    assert once.replicates_.chosen_numbers() == {once.mixture_.n_clusters: 40}
+    assert each.replicates_.n_clusters.shape == (40,)
+    assert len(each.replicates_.chosen_numbers()) > 1
+    assert each.partition_.n_clusters == each.mixture_.n_clusters == once.mixture_.n_clusters
+    assert each.intervals_.length.mean() > once.intervals_.length.mean()
+    assert "clusters of the replicates: " in each.summary()
+    assert each.predict_masses(X[:3]).shape == (3, each.partition_.masses.shape[1])
+
+
 @pytest.mark.parametrize("resampling", ["nonparametric", "bayesian", "parametric"])
 @pytest.mark.parametrize("criterion", ["bic", "icl", "aic"])
 def test_variants_run(resampling, criterion):

@@ -34,10 +34,9 @@ def chosen_once(selection: Selection) -> tuple[MixtureFit, ...]:
 
 
 def chosen_in_each(selection: Selection) -> tuple[MixtureFit, ...]:
-    """Each replicate chooses among the models that have as many clusters as the best fit."""
+    """Each replicate chooses among all models and numbers of clusters that were tried."""
     best = selection.best
-    others = [fit for fit in selection.fits.values() if fit is not best]
-    return best, *(fit for fit in others if fit.n_clusters == best.n_clusters)
+    return best, *(fit for fit in selection.fits.values() if fit is not best)
 
 
 SELECTIONS: Mapping[str, Callable[[Selection], tuple[MixtureFit, ...]]] = {

@@ -9,6 +9,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from credpart._arrays import Array, IntArray
 from credpart._bootstrap import Replicates
+from credpart._bootstrap.draws import RESAMPLING
+from credpart._bootstrap.units import Design
 from credpart._checks import check_weights
 from credpart._memory import check_pairs
 from credpart.calibration_options import CalibrationOptions
@@ -46,8 +48,9 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     criterion : {"bic", "icl", "aic"}
         How the number of clusters and the model are chosen.
     selection : {"each", "once"}
-        Choose the model again in each replicate, or once as in the paper.  Choosing once
-        ignores that the choice itself is uncertain, and makes the intervals too short.
+        Choose the model and the number of clusters again in each replicate, or once as in the
+        paper.  Choosing once ignores that the choice itself is uncertain, and makes the intervals
+        too short.  The partition has the clusters of the best fit in either case.
     n_replicates : int
         Number of bootstrap samples, B.
     resampling : {"nonparametric", "bayesian", "parametric"}
@@ -178,7 +181,14 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        strata: ArrayLike | None = None,
+    ) -> Self:
         """Fit the mixture, bootstrap it and build the partition.
 
         A fit that fails or is interrupted leaves the estimator as it was.
@@ -191,6 +201,11 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Present for scikit-learn's convention.
         sample_weight : array of shape (n,), optional
             Weights of the objects.  A weight of 2 is the object twice, in every stage.
+        groups : array of shape (n,), optional
+            Group of each object, such as its donor: bootstrap samples draw whole groups, since
+            objects of one group are not independent.
+        strata : array of shape (n,), optional
+            Stratum of each object: bootstrap samples draw objects, or groups, within each.
         """
         data, models = read(X, "model", self.model, at_least=2)
         columns = BaseEstimator()  # a blank one, which learns the number and names of the columns
@@ -199,7 +214,11 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         n, c = len(data.values), max(options.n_clusters)
         check_pairs(options.pairs_for(n, c).n_sampled or n, options.n_replicates, c)
         weights = check_weights("sample_weight", sample_weight, len(data.values))
-        result = calibrate(data, weights, models, options, n_jobs=self.n_jobs, verbose=self.verbose)
+        is_new = RESAMPLING[options.resampling].weigh is None
+        design = Design.check(groups, strata, weights, is_new=is_new)
+        result = calibrate(
+            data, weights, models, options, design, n_jobs=self.n_jobs, verbose=self.verbose
+        )
         kept = {name: value for name, value in vars(self).items() if name not in OF_COLUMNS}
         # One assignment: an interruption finds the earlier fit or this one, never parts of both.
         self.__dict__ = kept | vars(columns) | {"result_": result}

@@ -8,6 +8,7 @@ from numpy.random import SeedSequence
 from credpart._arrays import Array
 from credpart._bootstrap.algorithm1 import run_bootstrap
 from credpart._bootstrap.refits import Plan
+from credpart._bootstrap.units import Design
 from credpart._checks import Table, WeightedTable
 from credpart._columns import sortable
 from credpart._progress import Progress, shown
@@ -24,12 +25,14 @@ def calibrate(
     weights: Array,
     models: Mapping[str, Model],
     options: CalibrationOptions,
+    design: Design | None = None,
     *,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> CalibratedResult:
     """Fit the mixture, bootstrap it and build the partition; all arguments are checked."""
     timings: dict[str, float] = {}
+    design = design or Design()
     with shown("select", verbose, timings) as progress:
         selection = choose_mixture(WeightedTable(data, weights), models, options, n_jobs, progress)
         mixture = selection.best
@@ -37,8 +40,9 @@ def calibrate(
         sets = options.sets_for(posteriors, weights)
     with shown("bootstrap", verbose, timings) as progress:  # Algorithm 1, lines 1-3
         fits = SELECTIONS[options.selection](selection)
+        objects = distinct(data.values, weights)
         plan = Plan(
-            distinct(data.values, weights),
+            objects,
             fits,
             options.resampling,
             options.criterion,
@@ -46,6 +50,7 @@ def calibrate(
             options.limits,
             options.refit,
             is_choice=len(fits) > 1,
+            units=design.units(objects, weights),
         )
         seeds = SeedSequence(options.seed).spawn(options.n_replicates)
         replicates = run_bootstrap(plan, seeds, n_jobs, progress)
@@ -75,6 +80,8 @@ def calibrate(
         sample=sample,
         intervals=intervals,
         timings=timings,
+        groups=design.groups,
+        strata=design.strata,
         **found._asdict(),
     )
 

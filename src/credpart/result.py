@@ -74,6 +74,8 @@ class CalibratedResult:
         The objects that new ones are compared with; None is all fitted objects.
     timings : mapping
         Seconds of each stage: select, bootstrap, intervals, partition.
+    groups, strata : array of int, shape (n,), or None
+        Codes of the groups and strata in which objects were resampled.
 
     Examples
     --------
@@ -100,9 +102,12 @@ class CalibratedResult:
     objective: float
     landmarks: Landmarks | None
     timings: Mapping[str, float]
+    groups: IntArray | None = None
+    strata: IntArray | None = None
 
     def __post_init__(self) -> None:
-        make_read_only(self.data.values, self.weights, self.posteriors, *self.sample)
+        codes = [array for array in (self.groups, self.strata) if array is not None]
+        make_read_only(self.data.values, self.weights, self.posteriors, *self.sample, *codes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By the constructor: a copied or unpickled result has read-only arrays too.

@@ -75,12 +75,12 @@ def digest(seed, n_jobs=None):
 
 @contextlib.contextmanager
 def small_chunks():
-    before = algorithm1.LARGEST, algorithm1.PILOT
-    algorithm1.LARGEST, algorithm1.PILOT = 16, 32
+    before = algorithm1.LARGEST, algorithm1.PILOTS
+    algorithm1.LARGEST, algorithm1.PILOTS = 16, (32,)
     try:
         yield
     finally:
-        algorithm1.LARGEST, algorithm1.PILOT = before
+        algorithm1.LARGEST, algorithm1.PILOTS = before
 
 
 def run(seed, way):

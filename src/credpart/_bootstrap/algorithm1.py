@@ -22,8 +22,9 @@ from credpart._bootstrap.large_samples import (
     can_shrink,
     shrunken_refits,
 )
-from credpart._bootstrap.refits import Plan, Refits, contenders, join, refit
+from credpart._bootstrap.refits import Plan, Refits, cell_of, contenders, join, refit
 from credpart._bootstrap.replicates import Replicates
+from credpart._bootstrap.units import Design
 from credpart._checks import check_choice, check_integer, check_weights
 from credpart._memory import free_memory
 from credpart._messages import Message, Name
@@ -39,7 +40,9 @@ from credpart.mixture.screening import check_total
 
 CHUNK_VALUES = 1 << 21  # posteriors of the replicates that are refitted together
 SMALLEST, LARGEST = 16, 1024  # replicates in a chunk
-PILOT = 64  # first replicates, which try every model
+# First replicates, which try every model: after each of these numbers, those without a real chance
+# are left out.
+PILOTS = (16, 64)
 
 
 def bootstrap(
@@ -51,6 +54,8 @@ def bootstrap(
     refit: str = "auto",
     criterion: str = "bic",
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    strata: ArrayLike | None = None,
     regularization: str = "fallback",
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
@@ -65,9 +70,9 @@ def bootstrap(
     X : array or DataFrame of shape (n, d)
         The objects.
     fit : MixtureFit or sequence of MixtureFit
-        The fit to start from, of any family.  With several fits of the same data and the same
-        number of clusters, the model is chosen again in every replicate by the criterion;
-        replicates of different families stand side by side.
+        The fit to start from, of any family.  With several fits of the same data, which differ in
+        their model or number of clusters, these are chosen again in every replicate by the
+        criterion; the first fit is the one that replicates are to be compared with.
     n_replicates : int
         Number of replicates, B.
     resampling : {"nonparametric", "bayesian", "parametric"}
@@ -78,9 +83,15 @@ def bootstrap(
         pass over them.  "auto" does so from 10 000 distinct objects on, unless thirty true refits
         or other signs speak against it; ``decision`` of the result says which, and why.
     criterion : {"bic", "icl", "aic"}
-        How the model is chosen in a replicate.
+        How the model and the number of clusters are chosen in a replicate.  Each parameter costs
+        one unit more than in a choice for the data, unless samples are parametric: see Notes.
     sample_weight : array of shape (n,), optional
         Weights of the objects: how often each was seen.  Their sum is the size of a sample.
+    groups : array of shape (n,), optional
+        Group of each object, such as its donor: whole groups are drawn, as many as there are,
+        since objects of one group are not independent.  Replicates are then refits.
+    strata : array of shape (n,), optional
+        Stratum of each object: objects, or groups, are drawn within each stratum.
     regularization : {"fallback", "none", "pooled"}
         As in `fit_mixture`, for each replicate.  No replicate is ever redrawn: with "none" a
         degenerate one keeps its last good parameters and says so in ``status``.
@@ -106,6 +117,10 @@ def bootstrap(
     So neither the order of the rows, nor whether an object is repeated or has a weight, changes
     what is drawn.
 
+    A bootstrap sample repeats what is peculiar to the data, so that replicates would favour large
+    models: twice the log-likelihood at its maximum exceeds that of the data by one for each
+    parameter, on average.  The criterion of a replicate subtracts as much.
+
     Examples
     --------
     >>> from credpart import bootstrap, fit_mixture
@@ -118,16 +133,21 @@ def bootstrap(
     fits = _check_fits(fit)
     table = fits[0].columns.read(X)
     weights = check_weights("sample_weight", sample_weight, len(table.values))
-    check_total(weights, fits[0].n_clusters)
+    check_total(weights, max(one.n_clusters for one in fits))
+    check_choice("resampling", resampling, RESAMPLING)
+    is_new = RESAMPLING[resampling].weigh is None
+    design = Design.check(groups, strata, weights, is_new=is_new)
+    objects = distinct(table.values, weights)
     plan = Plan(
-        distinct(table.values, weights),
+        objects,
         fits,
-        check_choice("resampling", resampling, RESAMPLING),
+        resampling,
         check_choice("criterion", criterion, CRITERIA),
         check_choice("regularization", regularization, REGULARIZATIONS),
         Limits.check(tol, max_iter),
         check_choice("refit", refit, REFITS),
         is_choice=len(fits) > 1,
+        units=design.units(objects, weights),
     )
     B = check_integer("n_replicates", n_replicates, at_least=1)
     return run_bootstrap(plan, seed_sequence(random_state).spawn(B), n_jobs, progress)
@@ -208,21 +228,25 @@ def chunk_size(n: int, width: int) -> int:
 
 def _check_fits(fit: MixtureFit | Sequence[MixtureFit]) -> tuple[MixtureFit, ...]:
     fits = (fit,) if isinstance(fit, MixtureFit) else tuple(fit)
-    if len({(one.columns, one.n_objects, one.n_clusters) for one in fits}) != 1:
-        same = "hold fits of the same data with the same number of clusters"
-        raise InputError("fit", same, list(fits))
-    if len({one.model for one in fits}) < len(fits):
-        raise InputError("fit", "hold one fit of each model", list(fits))
+    if len({(one.columns, one.n_objects) for one in fits}) != 1:
+        raise InputError("fit", "hold fits of the same data", list(fits))
+    if len({cell_of(one) for one in fits}) < len(fits):
+        once = "hold one fit of each model and number of clusters"
+        raise InputError("fit", once, list(fits))
     return fits
 
 
 def _refit_all(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None) -> Iterator[Refits]:
     """Refit all replicates; those after a pilot only under models that have a real chance."""
-    if len(plan.fits) > 1:
-        pilot = list(_refit_chunks(plan, seeds[:PILOT], n_jobs))
-        yield from pilot
-        plan, seeds = contenders(plan, pilot), seeds[PILOT:]
-    yield from _refit_chunks(plan, seeds, n_jobs)
+    done = 0
+    for end in PILOTS:
+        if len(plan.fits) > 1:
+            pilot = list(_refit_chunks(plan, seeds[done:end], n_jobs))
+            yield from pilot
+            plan, done = contenders(plan, pilot), min(end, len(seeds))
+        if done == len(seeds):
+            return
+    yield from _refit_chunks(plan, seeds[done:], n_jobs)
 
 
 def _refit_chunks(
@@ -230,7 +254,7 @@ def _refit_chunks(
 ) -> Iterable[Refits]:
     """Refit replicates under all models, by chunks."""
     n = RESAMPLING[plan.resampling].n_rows(plan.objects)
-    size = chunk_size(n, plan.fits[0].n_clusters * len(plan.fits))
+    size = chunk_size(n, sum(fit.n_clusters for fit in plan.fits))
     _check_memory(plan, n, min(size, len(seeds)))
     chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
     return run_tasks(refit, [(plan, chunk) for chunk in chunks], n_jobs)

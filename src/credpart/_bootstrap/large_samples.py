@@ -18,10 +18,10 @@ from credpart._bootstrap.draws import RESAMPLING, Weigh
 from credpart._bootstrap.folds import Rows, RowsInMemory, Sums
 from credpart._bootstrap.guard import N_REFITS, ambiguous_objects, paired_refits, relative_errors
 from credpart._bootstrap.linear import NEAR, Candidate, JointLinearisation
-from credpart._bootstrap.refits import SPREADS, Plan, Refits, join
+from credpart._bootstrap.refits import SPREADS, Plan, Refits, cell_of, join
 from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._threads import one_blas_thread
-from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.criteria import CRITERIA, chosen_by
 from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit, score
 from credpart.mixture.optimisation import Mixtures, Problem, Samples, Status
@@ -56,9 +56,24 @@ def attempt_linear(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None
 def attempt_on(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
     """`attempt_linear` of objects that need not be in memory.
 
-    The objects of the plan may be some of them, at which posteriors are compared.
+    The objects of the plan may be some of them, at which posteriors are compared.  Where something
+    speaks against linear replicates with several numbers of clusters, as it does where the data
+    hardly determine a mixture with one cluster too many, the number of the first fit is kept:
+    refits of so many objects under all of them would take hours.
     """
     plan = replace(plan, fits=with_a_chance(plan, rows))
+    attempt = attempt_with(plan, rows, seeds)
+    kept = tuple(fit for fit in plan.fits if fit.n_clusters == plan.fits[0].n_clusters)
+    if len(kept) == len(plan.fits) or not attempt.decision.reasons:
+        return attempt
+    plan, found, decision = attempt_with(replace(plan, fits=kept), rows, seeds)
+    numbers = {fit.n_clusters for fit in attempt.plan.fits}
+    decision = replace(decision, figures={**decision.figures, "left_out": len(numbers) - 1.0})
+    return Attempt(plan, None if found is None else replace(found, decision=decision), decision)
+
+
+def attempt_with(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
+    """`attempt_on` with all fits of the plan."""
     obstacles, weigh = find_obstacles(plan), RESAMPLING[plan.resampling].weigh
     if obstacles or weigh is None:
         return Attempt(plan, None, RefitDecision("full", tuple(obstacles), {}))
@@ -84,12 +99,15 @@ def attempt_on(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt
     return Attempt(plan, replicates, decision)
 
 
-def value_of(
-    criterion: str, loglik: Array, n_parameters: int, n: float, certainty: Array | None = None
-) -> Array:
-    """A criterion of log-likelihoods; certainty is 0 where the criterion does not depend on it."""
-    log_certainty = np.zeros(loglik.shape) if certainty is None else certainty
-    return CRITERIA[criterion](loglik, np.array(n_parameters), n, lambda: log_certainty)
+def value_of(plan: Plan, loglik: Array, n_parameters: int, n: float) -> Array:
+    """What replicates choose by, where it does not depend on posteriors."""
+    value, k = chosen_by(plan.criterion, plan.optimism), np.array(n_parameters)
+    return value(loglik, k, n, lambda: np.zeros(loglik.shape))
+
+
+def contribution(criterion: str, log_density: Array, log_certainty: Array) -> Array:
+    """What objects contribute to a criterion, without the penalty for parameters."""
+    return CRITERIA[criterion](log_density, np.array(0), 1.0, lambda: log_certainty)
 
 
 # Which models are drawn
@@ -103,7 +121,7 @@ def log_density_products(
     for fit in fits:
         posteriors, log_density = score(fit.family, fit.internal, X)
         certainty = np.log(np.maximum(posteriors.max(axis=1), np.finfo(float).tiny))
-        columns.append(value_of(criterion, log_density, 0, 1.0, certainty))
+        columns.append(contribution(criterion, log_density, certainty))
     U = np.column_stack([*columns, np.ones(len(X))])
     return ((weights[:, None] * U).T @ U,)
 
@@ -114,7 +132,7 @@ def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
     A model is left out if it trails the best one by more than `SPREADS` standard deviations of what
     bootstrap samples change in the difference of their criteria at the fits, plus the same bound on
     what it may gain by being refitted: a chi-square variable with as many degrees of freedom as it
-    has parameters.  The first fit is always kept.
+    has parameters, less what `chosen_by` subtracts.  The first fit is always kept.
     """
     if len(plan.fits) == 1:
         return plan.fits
@@ -125,7 +143,8 @@ def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
     values = np.array([fit.criterion(plan.criterion) for fit in plan.fits])
     best = int(values.argmax())
     variances = np.maximum(np.diagonal(C) - 2.0 * C[best] + C[best, best], 0.0)
-    bound = SPREADS * np.sqrt(variances) + k + SPREADS * np.sqrt(2.0 * k)
+    gain = (1.0 - plan.optimism) * k + SPREADS * np.sqrt(2.0 * k)
+    bound = SPREADS * np.sqrt(variances) + gain
     is_kept = values[best] - values <= bound
     is_kept[0] = True
     return tuple(plan.fits[i] for i in np.flatnonzero(is_kept))
@@ -138,6 +157,8 @@ def find_obstacles(plan: Plan) -> list[str]:
         found.append(f"{plan.resampling} samples are new objects")
     if REGULARIZATIONS[plan.regularization].is_asked:
         found.append("every component has a pseudo-observation")
+    if plan.units is not None:
+        found.append("objects are drawn by groups or within strata")
     for fit in plan.fits:
         if not fit.family.is_linearisable:
             found.append(f"model {fit.model} has no linear replicates")
@@ -150,7 +171,7 @@ def find_obstacles(plan: Plan) -> list[str]:
 
 def _asks_for_certainty(criterion: str) -> bool:
     """Whether a criterion depends on the posteriors, of which there is no expansion here."""
-    return bool(value_of(criterion, np.zeros(1), 0, 1.0, np.ones(1))[0])
+    return bool(contribution(criterion, np.zeros(1), np.ones(1))[0])
 
 
 # The draws
@@ -176,7 +197,7 @@ def draw_refits(plan: Plan, joint: JointLinearisation, seeds: Sequence[SeedSeque
         loglik -= joint.n * fit.family.log_unit
         is_spurious = fit.family.is_spurious(there.params, joint.n).any(axis=1)
         is_sound = there.is_sound & ~(is_spurious & plan.is_choice)
-        value = value_of(plan.criterion, loglik, fit.n_parameters, joint.n)
+        value = value_of(plan, loglik, fit.n_parameters, joint.n)
         moved.append(there)
         logliks.append(loglik)
         sound.append(is_sound)
@@ -189,7 +210,7 @@ def draw_refits(plan: Plan, joint: JointLinearisation, seeds: Sequence[SeedSeque
         codes = np.full(len(mine), fit.structure_code)
         some = Mixtures.at(params, codes, mine, mine, n_iter=0)
         status = np.where(sound[m][mine], Status.OK, Status.DEGENERATE)
-        winners[fit.model] = replace(some, status=status)
+        winners[cell_of(fit)] = replace(some, status=status)
     each = models, np.arange(len(seeds))
     refits = Refits(winners, np.array(logliks)[each], np.zeros((len(seeds), len(plan.fits))))
     return Drawn(refits, models, np.array(sound)[each])
@@ -230,7 +251,7 @@ def examine(
             error = max(error, float(errors[spread > NO_SPREAD].max(initial=0.0)))
         for into, loglik in ((predicted, pairs.predicted_loglik), (true, pairs.true_loglik)):
             loglik = loglik - joint.n * fit.family.log_unit
-            into.append(value_of(plan.criterion, loglik, fit.n_parameters, joint.n))
+            into.append(value_of(plan, loglik, fit.n_parameters, joint.n))
     figures = {
         "refits": float(len(seeds)),
         "error": error,
@@ -292,7 +313,8 @@ def can_shrink(plan: Plan) -> bool:
     """Whether refits of a subsample may stand for refits of all objects."""
     fit = plan.fits[0]
     is_plain = not REGULARIZATIONS[plan.regularization].is_asked and fit.status == Status.OK
-    return len(plan.fits) == 1 and fit.family.is_linearisable and is_plain
+    is_alone = len(plan.fits) == 1 and plan.units is None
+    return is_alone and fit.family.is_linearisable and is_plain
 
 
 def shrunken_refits(

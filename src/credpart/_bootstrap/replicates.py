@@ -57,6 +57,7 @@ class RefitDecision:
     def __str__(self) -> str:
         how = KINDS[self.kind].format(**self.figures)
         checked = CHECKED.format(**self.figures) if "error" in self.figures else ""
+        checked += LEFT_OUT.format(**self.figures) if "left_out" in self.figures else ""
         why = f"; {'; '.join(self.reasons)}" if self.reasons else ""
         return f"{how}{checked}{why}"
 
@@ -66,6 +67,7 @@ KINDS: Mapping[str, str] = {
     "full": "replicates are refits",
     "subsample": "replicates are refits of {rows:.0f} objects, shrunk to the size of the data",
 }
+LEFT_OUT = "; all have the number of clusters of the fit, although {left_out:.0f} more had a chance"
 CHECKED = "; {refits:.0f} true refits differ from linear ones by {error:.2g} of their spread"
 
 
@@ -136,8 +138,18 @@ class Replicates:
         order = np.argsort(-counts, kind="stable")
         return {str(names[i]): int(counts[i]) for i in order}
 
+    def chosen_numbers(self) -> dict[int, int]:
+        """Number of replicates by number of clusters, most frequent first."""
+        numbers, counts = np.unique(self.n_clusters, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        return {int(numbers[i]): int(counts[i]) for i in order}
+
     def posteriors(self, X: Any, *, n_jobs: int | None = None) -> Array:
         """Posterior probabilities of any objects in all replicates, shape (B, n, c).
+
+        Where replicates have different numbers of clusters, c is the largest; the clusters that a
+        replicate does not have are empty, and change no probability that two objects are in the
+        same cluster.
 
         The result is a view of an array that has the replicates side by side, which
         `pairwise_intervals` reads as it is.

@@ -96,7 +96,11 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     model = CalibratedClustering(**request.estimator)
     in_file = objects.rows_of(rows)
     with collected_warnings(in_file, quiet=quiet, of_reading=objects.remarks) as remarks:
-        result = model.fit(X if rows is None else X.iloc[rows]).result_
+        fitted = slice(None) if rows is None else rows
+        groups, strata = (
+            None if names is None else names[fitted] for names in (objects.groups, objects.strata)
+        )
+        result = model.fit(X.iloc[fitted], groups=groups, strata=strata).result_
     partition = result.partition if rows is None else _partition_of_all(model, X, rows)
     formulas = [] if request.raw_text else formula_remarks(objects.ids)
     show_notes(formulas, quiet=quiet)

@@ -88,7 +88,7 @@ Selection = Annotated[
     str,
     typer.Option(
         metavar="WHEN",
-        help="Choose the model in each replicate, or once",
+        help="Choose model and number of clusters in each replicate, or once",
         rich_help_panel=MODEL,
     ),
 ]

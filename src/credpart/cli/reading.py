@@ -86,6 +86,26 @@ OPTIONS: Mapping[str, ReadingOption] = {
             ),
         ]
     ),
+    "group_column": ReadingOption(
+        Annotated[
+            str | None,
+            typer.Option(
+                metavar="NAME",
+                help="Column of groups, such as donors: left out, and resampled whole",
+                rich_help_panel=DATA,
+            ),
+        ]
+    ),
+    "strata_column": ReadingOption(
+        Annotated[
+            str | None,
+            typer.Option(
+                metavar="NAME",
+                help="Column of strata: left out, and each resampled on its own",
+                rich_help_panel=DATA,
+            ),
+        ]
+    ),
     "text_columns": ReadingOption(
         Annotated[
             Any,

@@ -173,6 +173,7 @@ def summarise(result: CalibratedResult) -> str:
             f"from {len(result.replicates)} replicates{_compared(result)}",
             lines["certain"],
             lines["ambiguous"],
+            *numbers_chosen(result),
             *([] if decision is None else [f"{decision}."]),
             f"{found.grade.upper()}. {found.verdict}",
         ]
@@ -185,6 +186,15 @@ def _level_in_words(result: CalibratedResult) -> str:
     if nominal is None:
         return f"{100.0 * level:g} % intervals"
     return f"{100.0 * nominal:g} % intervals (recalibrated to level {level:.4g})"
+
+
+def numbers_chosen(result: CalibratedResult) -> list[str]:
+    """How often replicates chose each number of clusters, if they chose several."""
+    numbers, B = result.replicates.chosen_numbers(), len(result.replicates)
+    if len(numbers) == 1:
+        return []
+    shares = ", ".join(f"{number} {100.0 * count / B:.3g} %" for number, count in numbers.items())
+    return [f"clusters of the replicates: {shares}"]
 
 
 def _compared(result: CalibratedResult) -> str:

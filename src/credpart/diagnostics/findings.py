@@ -195,11 +195,16 @@ def number_of_clusters(seen: Evidence) -> Finding:
     rival = max(others, key=lambda k: others[k])
     lead = best[c] - others[rival]
     text = f"{c} leads {rival} by {lead:.1f} of {name.upper()}"
+    text += "" if lead >= STRONG else ", which is not strong evidence"
+    numbers, assumed = seen.replicates.chosen_numbers(), f"The intervals take {c} for granted"
+    if len(numbers) > 1:
+        listed = ", ".join(f"{number} {count}" for number, count in numbers.items())
+        text += f"; {numbers.get(c, 0)} of {len(seen.replicates)} replicates chose {c} too"
+        text, assumed = f"{text} ({listed})", f"The partition has {c} clusters all the same"
     if lead >= STRONG:
         return Finding(topic, "ok", text, "")
     other = Setting("n_clusters", rival)
-    advice = Message(f"The intervals take {c} for granted: compare with ", other, ".")
-    return Finding(topic, "caution", f"{text}, which is not strong evidence", advice)
+    return Finding(topic, "caution", text, Message(f"{assumed}: compare with ", other, "."))
 
 
 def fit_to_intervals(seen: Evidence) -> Finding:

@@ -118,12 +118,14 @@ def settings(result: CalibratedResult) -> list[Row]:
     chosen, counts = result.replicates.chosen(), result.replicates.counts()
     fit, options = result.mixture, result.options
     kind = options.focal_sets if isinstance(options.focal_sets, str) else "as given"
+    numbers = result.replicates.chosen_numbers()
     return [
         Row("Clusters", f"{fit.n_clusters} ({_tried(result.selection)})"),
         Row("Mixture", f"{describe_model(fit.model)}; log-likelihood {fit.loglik:.2f}"),
         Row("Replicates", f"{len(result.replicates):,} ({options.resampling} bootstrap)"),
         Row("How they ended", ", ".join(f"{v:,} {k}" for k, v in counts.items() if v)),
         Row("Models of the replicates", ", ".join(f"{k} {v:,}" for k, v in chosen.items())),
+        Row("Clusters of the replicates", ", ".join(f"{k}: {v:,}" for k, v in numbers.items())),
         Row("Confidence level", f"{100 * options.level:g} %"),
         Row("Method of the intervals", options.method + _looked_up(options.method)),
         Row("Sets that may carry mass", f"{len(result.partition.focal_sets)} ({kind})"),

@@ -1,7 +1,7 @@
 """The objects of a source: attributes to cluster, and perhaps names and known classes."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -30,7 +30,7 @@ MISSING = ("error", "drop")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Objects:
-    """Objects to cluster: attributes, and perhaps names and known classes.
+    """Objects to cluster: attributes, and perhaps names, known classes, groups and strata.
 
     Attributes
     ----------
@@ -44,6 +44,8 @@ class Objects:
         What a user should know of how the source was read.
     rows : array of int or None
         Which row of the source, counted from 0, each object is; None if they are all of them.
+    groups, strata : array of str or None
+        Groups that are resampled whole, and strata that are each resampled on its own.
 
     Examples
     --------
@@ -57,6 +59,8 @@ class Objects:
     classes: NDArray[np.str_] | None
     remarks: tuple[str, ...] = ()
     rows: IntArray | None = None
+    groups: NDArray[np.str_] | None = None
+    strata: NDArray[np.str_] | None = None
 
     def without_missing(self) -> "Objects":
         """The objects that have no missing cell.
@@ -82,6 +86,8 @@ class Objects:
             None if self.classes is None else self.classes[kept],
             (*self.remarks, remark),
             kept if self.rows is None else self.rows[kept],
+            None if self.groups is None else self.groups[kept],
+            None if self.strata is None else self.strata[kept],
         )
 
     def rows_of(self, sample: IntArray | None) -> IntArray | None:
@@ -110,6 +116,8 @@ def read_objects(
     columns: Sequence[str] | None = None,
     id_column: str | None = None,
     label_column: str | None = None,
+    group_column: str | None = None,
+    strata_column: str | None = None,
     transform: Transform | None = None,
     categories: bool = False,
     text_columns: Collection[str] = (),
@@ -131,6 +139,8 @@ def read_objects(
     id_column, label_column : str, optional
         The column of the names of the objects, and that of their known classes.  Both are text:
         001 is not 1.
+    group_column, strata_column : str, optional
+        The column of groups that are resampled whole, and that of strata.
     transform : Transform, optional
         Applied to all columns of numbers; in an FCS file to those of fluorescence.
     categories : bool
@@ -154,16 +164,21 @@ def read_objects(
     """
     check_choice("missing", missing, MISSING)
     found = open_source(source, text_format or TextFormat())
-    chosen = _choose(found, os.fspath(source), columns, drop, id_column, label_column)
+    units = {"group_column": group_column, "strata_column": strata_column}
+    chosen = _choose(found, os.fspath(source), columns, drop, id_column, label_column, units)
     if text_columns:
         _check_columns("text_columns", list(text_columns), found.cells.names, os.fspath(source))
     data = found.cells.values(chosen.columns, categories=categories, text_columns=text_columns)
     X = pd.DataFrame(data.columns, index=pd.RangeIndex(found.cells.n_rows))
     ids = None if chosen.ids is None else _ids(found, chosen.ids)
-    classes = None if chosen.labels is None else _classes(found, chosen.labels, os.fspath(source))
+    classes, groups, strata = (
+        None if column is None else _classes(found, argument, column, os.fspath(source))
+        for argument, column in {"label_column": chosen.labels, **units}.items()
+    )
     codes = () if categories or found.has_roles or columns is not None else code_remarks(X)
     remarks = (*data.remarks, *chosen.remarks, *codes)
-    objects = Objects(_transformed(X, transform, found.plain), ids, classes, remarks)
+    X = _transformed(X, transform, found.plain)
+    objects = Objects(X, ids, classes, remarks, groups=groups, strata=strata)
     return objects.without_missing() if missing == "drop" else objects
 
 
@@ -183,19 +198,21 @@ def _choose(
     drop: Sequence[str],
     id_column: str | None,
     label_column: str | None,
+    units: Mapping[str, str | None],
 ) -> _Chosen:
     """Say which columns are clustered, and which name the objects and their classes."""
     names = found.cells.names
     id_column = found.id_column if id_column is None else id_column
     label_column = found.label_column if label_column is None else label_column
-    for argument, column in (("id_column", id_column), ("label_column", label_column)):
+    special = {"id_column": id_column, "label_column": label_column, **units}
+    for argument, column in special.items():
         if column is not None:
             _check_columns(argument, [column], names, source)
     dropped = _matched("drop", drop, names, source) if drop else []
     if columns is not None:
         kept = _check_columns("columns", _matched("columns", columns, names, source), names, source)
         return _Chosen([c for c in kept if c not in dropped], id_column, label_column, [])
-    apart = {id_column, label_column, *found.left_out, *dropped}
+    apart = {*special.values(), *found.left_out, *dropped}
     wanted = [column for column in names if column not in apart]
     reasons = {} if found.has_roles else _identifiers(found, wanted)
     if len(reasons) == len(wanted):  # then nothing would be left to cluster
@@ -254,15 +271,19 @@ def _transformed(
     return X.assign(**dict(zip(some, transform(X[some].to_numpy(np.float64)).T, strict=True)))
 
 
-def _classes(found: Source, column: str, source: str) -> NDArray[np.str_]:
+UNKNOWN = {"label_column": "class", "group_column": "group", "strata_column": "stratum"}
+
+
+def _classes(found: Source, argument: str, column: str, source: str) -> NDArray[np.str_]:
+    """The classes, groups or strata of a column."""
     texts = found.cells.texts(column)
     missing = [row for row, text in enumerate(texts) if text is None]
     if missing:
         place = (ColumnName(column), f" of {source!r}, ", RowNumber(missing[0]))
         raise InputError(
-            "label_column",
+            argument,
             "be known for all objects",
             Message("none in ", *place),
-            "Give the unknown ones a class of their own.",
+            f"Give the unknown ones a {UNKNOWN[argument]} of their own.",
         )
     return np.array(texts, dtype=np.str_)
