@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from credpart.focal import focal_sets
     from credpart.intervals import PairwiseIntervals, pairwise_intervals
     from credpart.mixture import MixtureFamily, fit_mixture, select_mixture
+    from credpart.out_of_core import cluster_dataset
     from credpart.partition import EvidentialPartition
     from credpart.r_names import bootclus
     from credpart.result import CalibratedResult
@@ -46,6 +47,7 @@ _HOME = {
     "audit": "credpart._audit",
     "rivals": "credpart._rivals",
     "compare": "credpart.comparison",
+    "cluster_dataset": "credpart.out_of_core",
     "bootclus": "credpart.r_names",
     "save_model": "credpart.storage",
     "load_model": "credpart.storage",
@@ -63,6 +65,7 @@ __all__ = [
     "audit",
     "bootclus",
     "bootstrap",
+    "cluster_dataset",
     "compare",
     "diagnose",
     "fit_mixture",
