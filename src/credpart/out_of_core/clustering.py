@@ -67,8 +67,7 @@ class DatasetResult:
     summary : mapping
         What stands in ``summary.json``; its counts are those of all rows.
     result : CalibratedResult
-        The mixture and the replicates of all rows, on a random sample of these; its weights add
-        up to the number of all rows.
+        The mixture and the replicates of all rows, with the masses of a random sample of these.
     """
 
     folder: Path
@@ -334,7 +333,7 @@ class Run:
         result = self.stage(
             "partition",
             lambda show: find_result(
-                sample, selection, replicates, n, options, self.timings, jobs, show
+                sample, selection, replicates, options, self.timings, jobs, show
             ),
         )
         began = perf_counter()
@@ -411,7 +410,7 @@ def summarise(
         "replicate_models": result.replicates.chosen(),
         "refits": None if decision is None else str(decision),
         "n_compared": len(result.sample.rows),
-        "objective": result.objective,
+        "objective": float(n) * (n - 1) * result.rmse**2,  # estimated, over all pairs
         "sets": {
             name: int(count)
             for name, count in zip(set_names(focal), totals.sets, strict=True)

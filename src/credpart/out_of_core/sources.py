@@ -25,11 +25,21 @@ from credpart.errors import (
     MissingFileError,
     MissingPackageError,
 )
-from credpart.tables import READERS
+from credpart.tables import TextFormat
+from credpart.tables.sources import FrameCells
+from credpart.tables.sources import Source as FileContent
+from credpart.tables.sources import open_source as open_file
 
 FRAME_ROWS = 1 << 16  # rows that are read together
 PARTITION_ROWS = 1 << 18  # of small row groups, so many rows make a partition
+KINDS = (".parquet", ".csv", ".tsv", ".fcs")
 SEPARATORS = {".csv": (",", ";", "\t"), ".tsv": ("\t",)}
+# Numbers are read to the last bit by option, and from pandas 3.1 on by default.
+EXACT: dict[str, Any] = (
+    {}
+    if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+    else {"float_precision": "round_trip"}
+)
 UNREADABLE = pd.errors.EmptyDataError, pd.errors.ParserError
 
 
@@ -188,7 +198,7 @@ class TextFile:
                 index_col=False,
                 usecols=list(columns),
                 dtype=dict.fromkeys(as_text, str),
-                float_precision="round_trip",
+                **EXACT,
                 chunksize=FRAME_ROWS,
                 low_memory=False,
             ) as reader:
@@ -204,6 +214,14 @@ class TextFile:
         return fingerprint_of_file(self.name)
 
 
+def channels(name: str) -> tuple[FileContent, pd.DataFrame]:
+    """An FCS file, and its channels as a frame."""
+    found = open_file(name, TextFormat())
+    if not isinstance(found.cells, FrameCells):
+        raise FileContentError("source", name, "be an FCS file", Message("another one"))
+    return found, found.cells.frame
+
+
 @dataclass(frozen=True, slots=True)
 class CytometryFile:
     """An FCS file, which is read as a whole."""
@@ -214,11 +232,11 @@ class CytometryFile:
 
     def column_names(self) -> list[str]:
         """Names of the channels."""
-        return [str(name) for name in READERS[".fcs"](Path(self.name)).frame]
+        return channels(self.name)[0].cells.names
 
     def frames(self, columns: Sequence[str], as_text: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
         """The rows by blocks."""
-        frame = READERS[".fcs"](Path(self.name)).frame[list(columns)]
+        frame = channels(self.name)[1][list(columns)]
         for first in range(0, len(frame), FRAME_ROWS):
             yield frame.iloc[first : first + FRAME_ROWS]
 
@@ -361,8 +379,8 @@ def _from_files(source: Any) -> Source:
     paths = _files(source)
     kinds = sorted({path.suffix.lower() for path in paths})
     description = os.fspath(source) if isinstance(source, str | os.PathLike) else "files"
-    if len(kinds) > 1 or kinds[0] not in READERS:
-        end = f"be files of one kind, {', '.join(READERS)}"
+    if len(kinds) > 1 or kinds[0] not in KINDS:
+        end = f"be files of one kind, {', '.join(KINDS)}"
         raise InputError("source", end, Message(", ".join(map(repr, kinds))))
     for path in paths:
         _check_readable(path)
@@ -372,9 +390,9 @@ def _from_files(source: Any) -> Source:
         columns = _checked(parts, description)[0].column_names()
         return Source(description, tuple(parts), tuple(columns))
     if kinds[0] == ".fcs":
-        loaded = READERS[".fcs"](paths[0])
+        loaded, frame = channels(names[0])
         parts = [CytometryFile(name) for name in names]
-        columns = [str(name) for name in loaded.frame]
+        columns = [str(name) for name in frame]
         about = {"left_out": loaded.left_out, "plain": loaded.plain}
         return Source(description, tuple(parts), tuple(columns), **about)  # type: ignore[arg-type]
     parts = [TextFile(name) for name in names]
@@ -391,7 +409,7 @@ def _files(source: Any) -> list[Path]:
     path = Path(source)
     if path.is_dir():
         hidden = (".", "_")
-        inside = (one for one in path.rglob("*") if one.suffix.lower() in READERS)
+        inside = (one for one in path.rglob("*") if one.suffix.lower() in KINDS)
         found = sorted(one for one in inside if not one.name.startswith(hidden))
     elif path.exists():
         found = [path]

@@ -317,18 +317,21 @@ def find_result(
     sample: SampledRows,
     selection: Selection,
     replicates: Replicates,
-    n: int,
     options: CalibrationOptions,
     timings: Mapping[str, float],
     n_jobs: int | None,
     progress: Progress | None = None,
 ) -> CalibratedResult:
-    """The result on the kept rows of the sample, which stand for all rows."""
+    """The result on the kept rows of the sample, each of which counts once.
+
+    Masses do not depend on a common factor of the weights, and tests of the clusters are right
+    for the rows that they see.
+    """
     kept = np.flatnonzero(sample.is_kept)
     table = sample.table._replace(
         values=np.ascontiguousarray(sample.table.values[kept]), index=sample.table.index[kept]
     )
-    weights = np.full(len(kept), n / len(kept))
+    weights = np.ones(len(kept))
     mixture = selection.best
     posteriors = mixture.posteriors_of(table.values)
     sets = options.sets_for(posteriors, weights)
