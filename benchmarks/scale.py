@@ -24,7 +24,7 @@ def draw(n):
     from credpart import fit_mixture
     from credpart.datasets import load_gvhd
 
-    fit = fit_mixture(load_gvhd().X, C, "VVV", tol=1e-6)
+    fit = fit_mixture(load_gvhd(sample=True).X, C, "VVV", tol=1e-6)
     return fit.sample(n, 1)[0]
 
 
