@@ -5,7 +5,6 @@ the reader names: reading one runs no code of its own, whoever wrote it.
 """
 
 import dataclasses
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
@@ -21,7 +20,6 @@ from credpart import __version__
 from credpart._bootstrap.replicates import FamilyReplicates, RefitDecision, Replicates
 from credpart._checks import Table
 from credpart._columns import Columns
-from credpart._files import new_file
 from credpart._messages import Message
 from credpart._stored_models import check_parameters_of_calls, check_result, check_sizes
 from credpart.calibration_options import CalibrationOptions
@@ -192,11 +190,7 @@ def save_value(value: Any, path: Path) -> None:
     encoded = writer.encode(value)
     about = {"layout": VALUE_LAYOUT, "objects": writer.objects, "value": encoded}
     arrays = {str(i): array for i, array in enumerate(writer.arrays)}
-    with (
-        new_file(path) as partial,
-        partial.open("wb") as stream,
-    ):  # it does not stay: no compression
-        np.savez(stream, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
+    write_npz(path, about, **arrays)
 
 
 def load_value(path: Path, families: Sequence[Family] = ()) -> Any:
