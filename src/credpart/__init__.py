@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from credpart.focal import focal_sets
     from credpart.intervals import PairwiseIntervals, pairwise_intervals
     from credpart.mixture import MixtureFamily, fit_mixture, select_mixture
+    from credpart.out_of_core import cluster_dataset
     from credpart.partition import EvidentialPartition
     from credpart.posterior_draws import from_replicates
     from credpart.r_names import bootclus
@@ -47,6 +48,7 @@ _HOME = {
     "audit": "credpart._audit",
     "rivals": "credpart._rivals",
     "compare": "credpart.comparison",
+    "cluster_dataset": "credpart.out_of_core",
     "bootclus": "credpart.r_names",
     "from_replicates": "credpart.posterior_draws",
     "save_model": "credpart.storage",
@@ -65,6 +67,7 @@ __all__ = [
     "audit",
     "bootclus",
     "bootstrap",
+    "cluster_dataset",
     "compare",
     "diagnose",
     "fit_mixture",

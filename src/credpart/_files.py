@@ -30,6 +30,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
@@ -156,6 +157,53 @@ def new_folder(
                     _take_place(partial, target, files)
             except (InputError, OSError) as error:
                 raise _kept(partial, target, error) from error
+
+
+@contextmanager
+def resumable_folder(
+    path: Path, files: Collection[str], *, resume: bool, overwrite: bool, argument: str = "out"
+) -> Iterator[Path]:
+    """A folder as of `new_folder`, which stays under its hidden name if the context is left early.
+
+    A later call that resumes gets the same folder again, and one that does not removes it.
+    ``files`` may be patterns, and stand in folders of the folder.
+    """
+    _check_place(path, argument)
+    target = _real(path)
+    with ExitStack() as stack:
+        with _locked(target.parent) as is_alone:
+            recover(target, files, is_alone=is_alone)
+            _check_content(path, files, overwrite=overwrite, argument=argument)
+            _check_idle(path, target, argument)
+            begun = _left_behind(target, "partial")
+            if resume and begun:
+                partial = begun[-1]
+            else:
+                _remove_stale(begun, files)
+                partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+                try:
+                    partial.mkdir()
+                except OSError as error:
+                    raise _cannot_be_made(target, argument, error) from error
+            stack.enter_context(_locked(partial, patience=0.0))
+            seen = _seen(target)
+        yield partial
+        with uninterrupted():
+            try:
+                for entry in partial.rglob("*"):
+                    (_flush_names if entry.is_dir() else _flush)(entry)
+                _flush_names(partial)
+                with _locked(target.parent):
+                    _check_content(path, files, overwrite=overwrite, argument=argument)
+                    _check_unchanged(target, seen, argument)
+                    _take_place(partial, target, files)
+            except (InputError, OSError) as error:
+                raise _kept(partial, target, error) from error
+
+
+def discard(partial: Path, files: Collection[str]) -> None:
+    """Remove what `resumable_folder` has begun, if it is not worth to be resumed."""
+    _remove(partial, files)
 
 
 def recover_folder(path: Path, files: Collection[str]) -> None:
@@ -457,16 +505,25 @@ def _seen(target: Path) -> Seen:
 def _left_behind(target: Path, kind: str) -> list[Path]:
     """What runs have put beside a path, in the order of their names."""
     pattern = rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.{kind}({re.escape(target.suffix)})?"
-    return sorted(path for path in target.parent.iterdir() if re.fullmatch(pattern, path.name))
+    around = target.parent.iterdir() if target.parent.is_dir() else ()
+    return sorted(path for path in around if re.fullmatch(pattern, path.name))
 
 
 def _foreign(folder: Path, files: Collection[str]) -> list[str]:
     """What a folder holds that we did not make."""
     return sorted(
-        entry.name
-        for entry in folder.iterdir()
-        if entry.name not in files or not stat.S_ISREG(entry.lstat().st_mode)
+        entry.relative_to(folder).as_posix()
+        for entry in folder.rglob("*")
+        if not _is_ours(entry, folder, files)
     )
+
+
+def _is_ours(entry: Path, folder: Path, files: Collection[str]) -> bool:
+    """Whether we make a file of this name in a folder, or the folder that it stands in."""
+    name, mode = entry.relative_to(folder).as_posix(), entry.lstat().st_mode
+    if stat.S_ISDIR(mode):
+        return any(known.startswith(f"{name}/") for known in files)
+    return stat.S_ISREG(mode) and any(fnmatchcase(name, known) for known in files)
 
 
 # What is removed
@@ -475,11 +532,22 @@ def _foreign(folder: Path, files: Collection[str]) -> list[str]:
 def _remove(folder: Path, files: Collection[str]) -> None:
     """Remove a folder of ours; one that holds anything else stays, with that in it."""
     for name in files:
-        (folder / name).unlink(missing_ok=True)
-        for partial in _left_behind(folder / name, "partial"):
-            partial.unlink()
-    with suppress(OSError):  # not empty
-        folder.rmdir()
+        for made in folder.glob(name):
+            made.unlink()
+        remove_unfinished(folder, name)
+    inside = {folder / Path(name).parent for name in files} - {folder}
+    for empty in (*sorted(inside, reverse=True), folder):
+        with suppress(OSError):  # not empty, or not there
+            empty.rmdir()
+
+
+def remove_unfinished(folder: Path, name: str) -> None:
+    """Remove what was being written in a folder of ours, under a name or a pattern of names."""
+    around, known = folder / Path(name).parent, Path(name).name
+    for path in around.glob(".*.partial*"):
+        hidden = re.fullmatch(r"\.(.+)\.[0-9a-f]{8}\.partial(\.[^.]*)?", path.name)
+        if hidden and fnmatchcase(hidden[1], known):
+            path.unlink()
 
 
 def _remove_stale(partials: Collection[Path], files: Collection[str]) -> None:

@@ -318,23 +318,25 @@ class CalibratedResult:
         values = self.mixture.columns.read(X).values
         return self.masses_of(values, n_jobs=n_jobs, verbose=verbose)
 
+    def known(self, *, n_jobs: int | None = None) -> Landmarks:
+        """The objects that new ones are compared with, which may be all that were fitted."""
+        if self.landmarks is not None:
+            return self.landmarks
+        places = np.flatnonzero(self.weights > 0.0)
+        return as_landmarks(
+            Chosen(places, self.weights[places]),
+            self.replicates,
+            self.data.values,
+            self.partition,
+            self.options,
+            n_jobs,
+            self.posteriors,
+            self.intervals.pointwise_level,
+        )
+
     def masses_of(self, values: Array, *, n_jobs: int | None = None, verbose: int = 0) -> Array:
         """`predict_masses` of checked values (m, d), in which categories are codes."""
-        known = self.landmarks
-        if known is None:
-            places = np.flatnonzero(self.weights > 0.0)
-            every = Chosen(places, self.weights[places])
-            known = as_landmarks(
-                every,
-                self.replicates,
-                self.data.values,
-                self.partition,
-                self.options,
-                n_jobs,
-                self.posteriors,
-                self.intervals.pointwise_level,
-            )
-        estimate = None
+        known, estimate = self.known(n_jobs=n_jobs), None
         if METHODS[self.options.method].needs_estimate:
             estimate = self.mixture.posteriors_of(values)
         with shown("predict", verbose) as progress:

@@ -48,6 +48,7 @@ from credpart.partition.npz import (
 from credpart.result import CalibratedResult
 
 LAYOUT = "credpart.CalibratedClustering.4"
+VALUE_LAYOUT = "credpart.value.1"
 
 Family = type[MixtureFamily[Any]]  # whatever its parameters are
 
@@ -181,6 +182,22 @@ def load_with_notes(
         list(families),
         f"Call `load_model(path, families=[{', '.join(about['own_families'])}])`.",
     )
+
+
+def save_value(value: Any, path: Path) -> None:
+    """Write one of the values that a result is made of, or a mapping or list of these."""
+    writer = _Writer()
+    encoded = writer.encode(value)
+    about = {"layout": VALUE_LAYOUT, "objects": writer.objects, "value": encoded}
+    arrays = {str(i): array for i, array in enumerate(writer.arrays)}
+    write_npz(path, about, **arrays)
+
+
+def load_value(path: Path, families: Sequence[Family] = ()) -> Any:
+    """Return the value that `save_value` wrote."""
+    about, arrays = read_npz(path, VALUE_LAYOUT)
+    own = {family.__name__: family for family in families}
+    return _Reader(arrays, about["objects"], own).decode(about["value"])
 
 
 def _encoded(

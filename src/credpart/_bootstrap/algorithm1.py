@@ -161,7 +161,7 @@ def run_bootstrap(
 ) -> Replicates:
     """`bootstrap` with checked arguments, and a seed for each replicate."""
     replicates = REFITS[plan.refit](plan, seeds, n_jobs, progress or silent)
-    _warn_user(replicates, is_asked=REGULARIZATIONS[plan.regularization].is_asked)
+    warn_user(replicates, is_asked=REGULARIZATIONS[plan.regularization].is_asked)
     return replicates
 
 
@@ -277,7 +277,7 @@ def _check_memory(plan: Plan, n: int, size: int) -> None:
         )
 
 
-def _warn_user(replicates: Replicates, *, is_asked: bool) -> None:
+def warn_user(replicates: Replicates, *, is_asked: bool) -> None:
     """Warn once of replicates that are not ok; of regularised ones unless that was asked for."""
     counts = {name: count for name, count in replicates.counts().items() if count}
     fine = {Status.OK.label, *([Status.REGULARISED.label] if is_asked else [])}

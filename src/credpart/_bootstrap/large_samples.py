@@ -329,19 +329,25 @@ def shrunken_refits(
     labels = score(fit.family, fit.internal, X)[0].argmax(axis=1)
     rows = stratified_rows(labels, FULL_ROWS, np.random.default_rng(seed))
     objects = DistinctObjects(X[rows], weights[rows], np.arange(len(rows)))
+    return shrunken(replace(plan, objects=objects), float(weights.sum()), refit)
+
+
+def shrunken(plan: Plan, total: float, refit: Callable[[Plan], Replicates]) -> Replicates:
+    """Refits of some objects, shrunk to the size of data of a total weight that the fit is of."""
+    (fit,), objects = plan.fits, plan.objects
     with one_blas_thread():
         samples = Samples(fit.family.features(objects.X), objects.weights[None])
         problem, zero = Problem(fit.family, samples), np.zeros(1, dtype=np.intp)
         start = Mixtures.at(fit.internal, np.array([fit.structure_code]), zero, zero, n_iter=0)
         near = maximise(problem, evaluate(problem, start), plan.limits)
     part_fit = replace(fit, internal=near.params, n_objects=float(objects.weights.sum()))
-    found = refit(replace(plan, objects=objects, fits=(part_fit,)))
+    found = refit(replace(plan, fits=(part_fit,)))
     (part,), family = found.parts, fit.family
     deviations = family.mean_statistics(part.params) - family.mean_statistics(near.params)
-    shrink = np.sqrt(objects.weights.sum() / weights.sum())
+    shrink = np.sqrt(objects.weights.sum() / total)
     statistics = family.mean_statistics(fit.internal) + shrink * deviations
     with one_blas_thread():
-        moved = Candidate(fit, fit.internal).moved_to(weights.sum() * statistics)
+        moved = Candidate(fit, fit.internal).moved_to(total * statistics)
     return replace(
         found,
         parts=(replace(part, params=moved.params),),

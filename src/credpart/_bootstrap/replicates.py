@@ -35,9 +35,9 @@ class RefitDecision:
 
     Attributes
     ----------
-    kind : {"linear", "full", "subsample"}
+    kind : {"linear", "full", "subsample", "sample"}
         By the linearisation of EM, by refits to samples of all objects, or by refits to samples of
-        some objects, whose deviations are shrunk.
+        some objects, whose deviations are shrunk or, where they cannot be, are as they are.
     reasons : tuple of str
         What speaks against linear replicates, each a clause; empty if nothing does.
     figures : mapping
@@ -66,6 +66,7 @@ KINDS: Mapping[str, str] = {
     "linear": "replicates are linear, without refits",
     "full": "replicates are refits",
     "subsample": "replicates are refits of {rows:.0f} objects, shrunk to the size of the data",
+    "sample": "replicates are refits of {rows:.0f} objects, as of a study with no more than these",
 }
 LEFT_OUT = "; all have the number of clusters of the fit, although {left_out:.0f} more had a chance"
 CHECKED = "; {refits:.0f} true refits differ from linear ones by {error:.2g} of their spread"

@@ -60,6 +60,11 @@ def fit(
     omega: o.Omega = False,
     overlap: o.Overlap = "2",
     fit_rows: o.FitRows = None,
+    out_of_core: o.OutOfCore = False,
+    sample_rows: o.SampleRows = "100000",
+    dask: o.Dask = None,
+    resume: o.Resume = False,
+    dry_run: o.DryRun = False,
     seed: o.Seed = "0",
     jobs: o.Jobs = None,
     out: o.Folder = None,
@@ -67,9 +72,14 @@ def fit(
     force: o.Force = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Cluster a table: masses, intervals, the model and a report, in a folder."""
+    """Cluster a table: masses, intervals, the model and a report, in a folder.
+
+    A pattern or a folder of files is read file by file, and never held in memory as a whole:
+    credpart fit 'cells/*.parquet' --clusters 7 --out out
+    """
     from credpart.cli.fitting import fit_and_write
     from credpart.cli.folder import Request
+    from credpart.cli.partitions import PartitionOptions, fit_partitions, is_in_partitions
 
     estimator = {
         "n_clusters": clusters,
@@ -90,7 +100,11 @@ def fit(
         "verbose": int(not quiet),
     }
     request = Request(source, table, estimator, fit_rows, raw_text)
-    fit_and_write(request, out, force=force, quiet=quiet)
+    how = PartitionOptions(sample_rows, dask, resume, dry_run)
+    if out_of_core or is_in_partitions(source, how):
+        fit_partitions(request, how, out, force=force, quiet=quiet)
+    else:
+        fit_and_write(request, out, force=force, quiet=quiet)
 
 
 @app.command()

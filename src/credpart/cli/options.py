@@ -165,6 +165,46 @@ FitRows = Annotated[
         rich_help_panel=RUN,
     ),
 ]
+OutOfCore = Annotated[
+    bool,
+    typer.Option(
+        "--out-of-core",
+        help="Never hold all rows in memory; for a pattern or a folder of files this is so anyway",
+        rich_help_panel=RUN,
+    ),
+]
+SampleRows = Annotated[
+    Any,
+    typer.Option(
+        parser=number,
+        metavar="N",
+        help="Out of core: rows of the sample in which models are searched for",
+        rich_help_panel=RUN,
+    ),
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Out of core: scheduler of a Dask cluster, such as tcp://10.0.0.1:8786",
+        rich_help_panel=RUN,
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume", help="Out of core: go on with a run that was killed", rich_help_panel=RUN
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Say how long it would take, and how much memory, out of core, and do nothing",
+        rich_help_panel=RUN,
+    ),
+]
 Seed = Annotated[Any, typer.Option(parser=number, metavar="N", help="Seed", rich_help_panel=RUN)]
 Jobs = Annotated[
     Any,

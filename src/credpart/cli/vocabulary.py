@@ -60,6 +60,9 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "out": "--out",
     "raw_text": "--raw-text",
     "overwrite": "--force",
+    "resume": "--resume",
+    "sample_rows": "--sample-rows",
+    "dask": "--dask",
     "status": "summary.json",
 }
 
