@@ -28,6 +28,7 @@ from credpart.clustering import CalibratedClustering
 from credpart.diagnostics import diagnose
 from credpart.errors import CredpartError, InputError
 from credpart.focal import set_names
+from credpart.intervals import METHODS
 from credpart.mixture.families.base import MixtureFamily
 from credpart.mixture.models import MODELS, Model, read
 from credpart.out_of_core.passes import PartitionedRows, Reading, in_order, reading_of
@@ -214,6 +215,11 @@ def check_request(
     reading = reading_of(found, *table)
     _, models = read(np.zeros((2, len(reading.columns))), "model", model)
     options = CalibrationOptions.check(n_models=len(models), **estimator)
+    if METHODS[options.method].needs_estimate:
+        names = [repr(name) for name, row in METHODS.items() if not row.needs_estimate]
+        raise InputError(
+            "method", f"be {' or '.join(names)} for data in partitions", options.method
+        )
     families = [type(one) if isinstance(one, MixtureFamily) else one for one in listed]
     own = [family for family in families if isinstance(family, type)]
     return Request(found, reading, models, options, sample_rows, own)

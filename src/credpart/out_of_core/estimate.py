@@ -21,7 +21,7 @@ from credpart._bootstrap.folds import BLOCK_ROWS
 from credpart._bootstrap.linear import Candidate, influence_products
 from credpart._threads import one_blas_thread
 from credpart.errors import InputError
-from credpart.intervals import METHODS, bounds_between
+from credpart.intervals import METHODS, bounds_between, scores
 from credpart.mixture import fit_mixture
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.optimisation.e_step import e_step_of_block
@@ -175,7 +175,9 @@ def pair_seconds(fit: MixtureFit, X: Array, B: int, n_landmarks: int) -> float:
         joint = fit.family.log_joint(fit.family.features(objects), params)
         posteriors = np.ascontiguousarray(joint.transpose(2, 1, 0), dtype=np.float32)
         others = rng.random((n_landmarks, *posteriors.shape[1:]), dtype=np.float32)
-        return bounds_between(posteriors, others, 0.9, METHODS["percentile"])
+        method = METHODS["percentile"]
+        left, right = (scores(some, method, None) for some in (posteriors, others))
+        return bounds_between(left, right, 0.9, method)
 
     return seconds_of(bounds) / (PROBED * n_landmarks)
 
