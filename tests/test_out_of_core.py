@@ -172,7 +172,6 @@ def test_a_run_that_is_not_resumed_starts_again(cells, tmp_path, monkeypatch):
         raise Killed
 
     monkeypatch.setattr(clustering, "select_on_sample", killed)
-    monkeypatch.setattr("credpart._files.YOUNG", 0.0)
     for _ in range(2):
         with pytest.raises(Killed):
             run(cells, tmp_path / "out")
