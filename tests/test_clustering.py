@@ -17,7 +17,9 @@ from credpart import (
     fit_mixture,
     focal_sets,
     irqp,
+    load_model,
     pairwise_intervals,
+    save_model,
     select_mixture,
 )
 from credpart.datasets import (
@@ -146,7 +148,7 @@ def test_the_structure_is_chosen_once_or_in_each_replicate():
     assert each.intervals_.length.mean() > once.intervals_.length.mean()
 
 
-def test_the_number_of_clusters_is_chosen_once_or_in_each_replicate():
+def test_the_number_of_clusters_is_chosen_once_or_in_each_replicate(tmp_path):
     X = make_mixture3(100, random_state=3).X
     options = {"model": ["EII", "EEV"], "n_replicates": 40, "random_state": 0}
     once = CalibratedClustering(range(1, 6), selection="once", **options).fit(X)
@@ -157,7 +159,10 @@ def test_the_number_of_clusters_is_chosen_once_or_in_each_replicate():
     assert each.partition_.n_clusters == each.mixture_.n_clusters == once.mixture_.n_clusters
     assert each.intervals_.length.mean() > once.intervals_.length.mean()
     assert "clusters of the replicates: " in each.summary()
-    assert each.predict_masses(X[:3]).shape == (3, each.partition_.masses.shape[1])
+    masses = each.predict_masses(X[:3])
+    save_model(each, tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    assert again.predict_masses(X[:3]).tobytes() == masses.tobytes()
 
 
 @pytest.mark.parametrize("resampling", ["nonparametric", "bayesian", "parametric"])

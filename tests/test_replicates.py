@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from credpart import bootstrap, fit_mixture, pairwise_intervals, select_mixture
+from credpart import (
+    CalibratedClustering,
+    audit,
+    bootstrap,
+    fit_mixture,
+    pairwise_intervals,
+    select_mixture,
+)
 from credpart._bootstrap import algorithm1
 from credpart._bootstrap.algorithm1 import chunk_size
 from credpart._bootstrap.draws import RESAMPLING, Draws
@@ -388,6 +395,12 @@ def test_groups_change_nothing_by_their_names_or_the_order_of_rows():
 def test_groups_that_cannot_be_resampled(options, message):
     with pytest.raises(InputError, match=message):
         bootstrap(SMALL, FIT, 20, random_state=0, **options)
+
+
+def test_an_audit_refuses_groups():
+    model = CalibratedClustering(3, model="EII", n_replicates=20, random_state=0)
+    with pytest.raises(InputError, match="`model` must be fitted without groups and strata, got"):
+        audit(model.fit(SMALL, groups=DONORS))
 
 
 # --- a structure chosen in each replicate

@@ -278,6 +278,14 @@ def audit(
     (0.9, True)
     """
     result = result_of(model)
+    if result.groups is not None or result.strata is not None:
+        raise InputError(
+            "model",
+            "be fitted without groups and strata",
+            Message("a fit with them"),
+            "Data sets drawn from a mixture have independent objects: an audit would say nothing "
+            "of intervals for objects that are not.",
+        )
     count = check_integer("n_datasets", n_datasets, at_least=1)
     design = make_design(result, _check_replicates(result, n_replicates))
     seeds = seed_sequence(random_state).spawn(count)

@@ -33,13 +33,19 @@ from credpart.partition.npz import Header
 from credpart.result import CalibratedResult
 
 # Type and sizes of the arrays of each value.  n objects, d columns, c clusters, f focal sets, B
-# replicates, s objects that are all compared, l landmarks; `pairs` are s (s - 1) / 2.  Two sizes
+# replicates, s objects that are all compared, l landmarks; `pairs` are s (s - 1) / 2.  A replicate
+# has up to k clusters.  Two sizes
 # differ from value to value: b replicates of one family, m objects with masses.
 SHAPES: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "CalibratedResult": {"weights": ("f8", ("n",)), "posteriors": ("f8", ("n", "c"))},
+    "CalibratedResult": {
+        "weights": ("f8", ("n",)),
+        "posteriors": ("f8", ("n", "c")),
+        "groups": ("i", ("n",)),
+        "strata": ("i", ("n",)),
+    },
     "EvidentialPartition": {"masses": ("f8", ("m", "f")), "focal_sets": ("b", ("f", "c"))},
     "FamilyReplicates": {"rows": ("i", ("b",))},
-    "Landmarks": {"weights": ("f8", ("l",)), "posteriors": ("f4", ("l", "c", "B"))},
+    "Landmarks": {"weights": ("f8", ("l",)), "posteriors": ("f4", ("l", "k", "B"))},
     "PairwiseIntervals": {
         "lower": ("f8", ("pairs",)),
         "upper": ("f8", ("pairs",)),
@@ -77,7 +83,7 @@ def check_sizes(about: Mapping[str, Any], headers: Mapping[str, Header]) -> None
     for one in content["objects"]:
         shapes = SHAPES.get(one["kind"].get("value"), {})
         for field, (kind, names) in shapes.items():
-            if one["fields"][field] is not None:
+            if one["fields"].get(field) is not None:
                 place = str(one["fields"][field]["array"])
                 _check_header(field, headers[place], kind, names, sizes)
                 stated.add(place)
@@ -147,6 +153,8 @@ def check_result(result: CalibratedResult) -> None:
     n = len(result.data.values)
     _check_table(result.data)
     check_weights("weights", result.weights, n)
+    codes = [array for array in (result.groups, result.strata) if array is not None]
+    _require(all(bool((array >= 0).all()) for array in codes), "groups or strata that are none")
     _check_options(result)
     for fit in {id(fit): fit for fit in (*result.selection.fits.values(), result.mixture)}.values():
         _check_fit(fit, result)
@@ -175,7 +183,8 @@ def _check_pairs(result: CalibratedResult) -> None:
         return
     _require_types((landmarks, Landmarks), (landmarks.partition, EvidentialPartition))
     check_weights("weights", landmarks.weights, len(landmarks.partition.masses))
-    shape = (len(landmarks.weights), result.mixture.n_clusters, result.options.n_replicates)
+    most = int(result.replicates.n_clusters.max())
+    shape = (len(landmarks.weights), most, result.options.n_replicates)
     _require(landmarks.posteriors.shape == shape, "posteriors of other landmarks")
     low, high = landmarks.posteriors.min(), landmarks.posteriors.max()
     _require(bool(low >= 0.0 and high <= 1.0 + SUM_TOLERANCE), "posteriors that are none")
@@ -303,7 +312,7 @@ def _check_posteriors(result: CalibratedResult) -> None:
 
 
 def _check_replicates(result: CalibratedResult) -> None:
-    replicates, c = result.replicates, result.mixture.n_clusters
+    replicates, numbers = result.replicates, {c for c, _ in result.selection.fits}
     B = result.options.n_replicates
     columns = (replicates.models, replicates.loglik, replicates.n_iter, replicates.status)
     _require(all(array.shape == (B,) for array in columns), f"not {B} replicates")
@@ -325,7 +334,8 @@ def _check_replicates(result: CalibratedResult) -> None:
     _require(np.array_equal(np.sort(rows), np.arange(B)), "replicates that are there twice")
     for part in parts:
         _check_parameters(part.family, part.params, result.data, is_sound[part.rows])
-        _require(part.params[0].shape[1] == c, "replicates with other numbers of clusters")
+        c = part.params[0].shape[1]
+        _require(c in numbers, "replicates with other numbers of clusters")
 
 
 def check_parameters_of_calls(parameters: Mapping[str, Any]) -> None:
