@@ -86,7 +86,7 @@ SWITCHES: Mapping[str, Switch] = {
     "acceleration (selection)": Switch("select", ((maximise, "em", plain),)),
     "single precision (refits)": Switch("refit", ((maximise, "SINGLE", 1 << 60),)),
     "acceleration (refits)": Switch("refit", ((maximise, "em", plain),)),
-    "models without a chance left out": Switch("each", ((algorithm1, "PILOT", B),)),
+    "models without a chance left out": Switch("each", ((algorithm1, "PILOTS", ()),)),
     "loose tolerance first": Switch("each", ((refits, "LOOSE", 0.0),)),
 }
 

@@ -98,6 +98,8 @@ def test_weights():
         ([1.0, 2.0, np.nan], r"`w` must be finite, .* got nan in row 2"),
         ([np.inf, 2.0, 1.0], r"`w` must be finite, .* got inf in row 0"),
         ([0, 0, 0], r"`w` must be finite, .* got zeros only"),
+        ([1e15, 1.0, 1.0], r"`w` must sum to at most 1e\+15, got a sum of 1e\+15. A weight says"),
+        ([1e308, 1e308, 1e308], r"`w` must sum to at most 1e\+15, got a sum of inf"),
         (["a", "b", "c"], r"`w` must hold numbers, got dtype <U1"),
         ([1, None, 2], r"`w` must hold numbers, got dtype object"),
         ([1j, 1, 2], r"`w` must hold numbers, got dtype complex128"),

@@ -1,5 +1,6 @@
 import logging
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,9 @@ from credpart import (
     fit_mixture,
     focal_sets,
     irqp,
+    load_model,
     pairwise_intervals,
+    save_model,
     select_mixture,
 )
 from credpart.datasets import (
@@ -143,6 +146,23 @@ def test_the_structure_is_chosen_once_or_in_each_replicate():
     assert once.replicates_.chosen() == {once.mixture_.model: 40}
     assert len(each.replicates_.chosen()) > 1
     assert each.intervals_.length.mean() > once.intervals_.length.mean()
+
+
+def test_the_number_of_clusters_is_chosen_once_or_in_each_replicate(tmp_path):
+    X = make_mixture3(100, random_state=3).X
+    options = {"model": ["EII", "EEV"], "n_replicates": 40, "random_state": 0}
+    once = CalibratedClustering(range(1, 6), selection="once", **options).fit(X)
+    each = CalibratedClustering(range(1, 6), **options).fit(X)
+    assert once.replicates_.chosen_numbers() == {once.mixture_.n_clusters: 40}
+    assert each.replicates_.n_clusters.shape == (40,)
+    assert len(each.replicates_.chosen_numbers()) > 1
+    assert each.partition_.n_clusters == each.mixture_.n_clusters == once.mixture_.n_clusters
+    assert each.intervals_.length.mean() > once.intervals_.length.mean()
+    assert "clusters of the replicates: " in each.summary()
+    masses = each.predict_masses(X[:3])
+    save_model(each, tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    assert again.predict_masses(X[:3]).tobytes() == masses.tobytes()
 
 
 @pytest.mark.parametrize("resampling", ["nonparametric", "bayesian", "parametric"])
@@ -390,8 +410,30 @@ def test_a_notebook_shows_scikit_learns_view_and_the_summary():
     model = CalibratedClustering(3, model="EII", n_replicates=40, random_state=0)
     assert "80 objects" not in model._repr_html_()
     html = model.fit(frame)._repr_html_()
-    assert html.startswith(BaseEstimator._html_repr(model)[:100])
+    # scikit-learn numbers its views.
+    views = [re.sub(r"id-\d+", "", view) for view in (html, BaseEstimator._html_repr(model))]
+    assert views[0].startswith(views[1][:100])
     assert "80 objects, 3 clusters" in html
     assert payload not in html
     with config_context(display="text"):
         assert not hasattr(model, "_repr_html_")
+
+
+@pytest.mark.parametrize("method", ["basic", "normal", "simultaneous"])
+@pytest.mark.parametrize("pairs", ["all", 12])
+def test_a_method_for_intervals_reaches_the_partition_and_new_objects(method, pairs):
+    X = make_mixture1(60, random_state=0).X
+    options = {"model": "EII", "n_replicates": 60, "random_state": 0, "pairs": pairs}
+    model = CalibratedClustering(3, method=method, **options).fit(X)
+    fitted = model.mixture_.posteriors(X)
+    expected = pairwise_intervals(model.replicates_.posteriors(X), method=method, estimate=fitted)
+    assert model.intervals_.lower.tobytes() == expected.lower.tobytes()
+    plain = CalibratedClustering(3, **options).fit(X)
+    assert plain.intervals(method=method).upper.tobytes() == expected.upper.tobytes()
+    assert model.intervals(method="percentile").upper.tobytes() == plain.intervals_.upper.tobytes()
+    masses = model.predict_masses(X)
+    assert masses.tobytes() != plain.predict_masses(X).tobytes()
+    # Each object against the others and its own copy: not the same problem, but nearly.
+    assert np.abs(masses - model.partition_.masses).mean() < 0.02
+    again = model.refit_partition(level=0.8)
+    assert again.intervals_.level == 0.8

@@ -1,3 +1,4 @@
+import dask.dataframe
 import numpy as np
 import pandas as pd
 import pytest
@@ -205,3 +206,16 @@ def test_mixed_models_need_both_kinds():
 def test_models_of_numbers_and_of_categories_are_not_compared():
     with pytest.raises(ValueError, match="`models` must be models that read the data alike"):
         select_mixture(SURVEYED, 2, ["VVV", "latent-class"])
+
+
+# --- frames that are not in memory
+
+
+@pytest.mark.parametrize("model", ["VVV", "mixed"])
+def test_a_frame_that_is_not_computed_is_refused_with_the_way_to_compute_it(model):
+    frame, _ = mixed_data()
+    lazy = dask.dataframe.from_pandas(frame, npartitions=2)
+    message = r"`X` must be a table in memory, got a DataFrame of dask.*Pass `X.compute\(\)`"
+    with pytest.raises(TypeError, match=message):
+        fit_mixture(lazy, 2, model)
+    assert fit_mixture(lazy.compute(), 2, "mixed").status == Status.OK

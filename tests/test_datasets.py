@@ -1,3 +1,5 @@
+import hashlib
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -238,3 +240,13 @@ def test_survey_posteriors_are_bayes_theorem():
         np.testing.assert_allclose(sample.posteriors[i], joint / joint.sum(), rtol=1e-10)
     with pytest.raises(ValueError, match=r"`missing` must be in \[0, 1\), got 1.5"):
         datasets.make_survey(5, missing=1.5)
+
+
+def test_the_files_are_those_whose_origin_is_described():
+    folder = files("credpart.datasets")
+    text = folder.joinpath("README.md").read_text()
+    names = {path.name for path in folder.iterdir() if path.suffix in (".csv", ".txt")}
+    for name in names:
+        digest = hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest()
+        assert f"{digest}  {name}" in text
+        assert f"| `{name}` |" in text

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::credpart.errors.DegeneracyWarni
 def small_chunks(monkeypatch):
     # several tasks at every stage, as large data have
     monkeypatch.setattr(algorithm1, "LARGEST", 16)
-    monkeypatch.setattr(algorithm1, "PILOT", 32)
+    monkeypatch.setattr(algorithm1, "PILOTS", (32,))
 
 
 def result(n_jobs=None):
@@ -37,7 +37,7 @@ def result(n_jobs=None):
 def expected():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(algorithm1, "LARGEST", 16)
-        patch.setattr(algorithm1, "PILOT", 32)
+        patch.setattr(algorithm1, "PILOTS", (32,))
         return result()
 
 

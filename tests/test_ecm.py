@@ -1,4 +1,5 @@
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from credpart import ECM, EVCLUS, RECM, focal_sets
 from credpart.datasets import load_butterfly, load_diabetes, load_iris
 from credpart.ecm.criterion import Criterion, alternate, best_centers, best_masses, mass_costs
 from credpart.ecm.spaces import Points, Relations
-from credpart.errors import ConvergenceWarning
+from credpart.errors import ConvergenceWarning, DataWarning
 from credpart.focal import cluster_similarity
 
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "ecm_iris.json").read_text())
@@ -223,6 +224,39 @@ def test_units_and_origin_do_not_matter(factor, shift):
     plain = ECM(3, start=start).fit(X)
     moved = ECM(3, delta=10 * factor, start=start * factor + shift).fit(X * factor + shift)
     np.testing.assert_allclose(moved.partition_.masses, plain.partition_.masses, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_delta_in_other_units_gives_the_same_masses(seed):
+    # with the program's own starts; a power of 2 changes no bit, any other factor only rounding
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.normal(m, 1, (15, 3)) for m in (0, 5, 9)])
+    options = {"focal_sets": str(rng.choice(["full", "pairs", "overlapping"])), "random_state": 0}
+    delta, exact, factor = (
+        rng.uniform(3, 12),
+        2.0 ** rng.integers(-40, 40),
+        10 ** rng.uniform(-9, 9),
+    )
+    plain = ECM(3, delta=delta, **options).fit(X)
+    moved = ECM(3, delta=delta * exact, **options).fit(X * exact)
+    np.testing.assert_array_equal(moved.partition_.masses, plain.partition_.masses)
+    np.testing.assert_array_equal(moved.centers_, plain.centers_ * exact)
+    moved = ECM(3, delta=delta * factor, **options).fit(X * factor)
+    np.testing.assert_allclose(moved.partition_.masses, plain.partition_.masses, atol=1e-6)
+
+
+def test_data_that_are_wide_beside_delta_are_warned_of():
+    X = load_iris().X * 1e12
+    with pytest.warns(DataWarning, match="100% of the mass is on the empty set") as caught:
+        ECM(3, random_state=0).fit(X)
+    text = str(caught[0].message)
+    assert "most mass of 150 of 150 objects: `delta=10.0`, the distance to the empty set" in text
+    # the value that it suggests is one that works
+    suggested = float(re.search(r"objects are below (\S+), a usual value", text)[1])
+    found = ECM(3, delta=suggested, random_state=0).fit(X)
+    assert found.partition_.masses[:, 0].mean() < 0.2
+    with pytest.warns(DataWarning, match="on the empty set"):
+        RECM(3, delta=10.0, random_state=0).fit(X)
 
 
 def test_empty_set_flags_the_outlier():

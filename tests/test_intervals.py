@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import squareform
+from scipy.stats import norm
 
 from credpart import intervals as module
 from credpart.intervals import (
@@ -14,6 +15,8 @@ from credpart.intervals import (
     pairwise_intervals,
     pairwise_probabilities,
 )
+
+SINGLE = 2e-7  # what single precision may do to a probability, and so to its quantiles
 
 
 def draw(B, n, c, seed=0, concentration=0.5):
@@ -47,8 +50,8 @@ def test_bounds_are_the_quantiles_of_the_literal_array(B, n, c, level, seed):
     posteriors = draw(B, n, c, seed)
     intervals = pairwise_intervals(posteriors, level)
     lower, upper = literal_bounds(posteriors, posteriors, level)
-    np.testing.assert_allclose(intervals.lower, condensed(lower), rtol=0, atol=1e-14)
-    np.testing.assert_allclose(intervals.upper, condensed(upper), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(intervals.lower, condensed(lower), rtol=0, atol=SINGLE)
+    np.testing.assert_allclose(intervals.upper, condensed(upper), rtol=0, atol=SINGLE)
     assert intervals.n_objects == n
 
 
@@ -59,8 +62,8 @@ def test_bounds_with_several_tiles_a_slab(B, level, monkeypatch):
     posteriors = draw(B, 20, 3)
     intervals = pairwise_intervals(posteriors, level)
     lower, upper = literal_bounds(posteriors, posteriors, level)
-    np.testing.assert_allclose(intervals.lower, condensed(lower), rtol=0, atol=1e-14)
-    np.testing.assert_allclose(intervals.upper, condensed(upper), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(intervals.lower, condensed(lower), rtol=0, atol=SINGLE)
+    np.testing.assert_allclose(intervals.upper, condensed(upper), rtol=0, atol=SINGLE)
 
 
 def test_bounds_are_type_7_quantiles_of_r():
@@ -70,8 +73,8 @@ def test_bounds_are_type_7_quantiles_of_r():
     first = np.column_stack([values, 1.0 - np.array(values)])
     second = np.tile([1.0, 0.0], (20, 1))
     intervals = pairwise_intervals(np.stack([first, second], axis=1), 0.9)
-    np.testing.assert_allclose(intervals.lower, [0.0295], rtol=0, atol=1e-15)
-    np.testing.assert_allclose(intervals.upper, [0.9025], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(intervals.lower, [0.0295], rtol=0, atol=SINGLE)
+    np.testing.assert_allclose(intervals.upper, [0.9025], rtol=0, atol=SINGLE)
 
 
 @pytest.mark.parametrize("agreement", [0.0, 0.3, 0.97, 1.0])
@@ -129,13 +132,50 @@ def test_memory_layout_changes_no_byte():
     assert as_bytes(pairwise_intervals(posteriors.tolist())) == expected
 
 
-def test_posteriors_kept_by_object_are_not_copied_nor_changed():
-    by_object = np.ascontiguousarray(draw(60, 9, 3).transpose(1, 2, 0))
-    view = by_object.transpose(2, 0, 1)
-    before = by_object.copy()
-    assert np.shares_memory(module._by_object("posteriors", view), by_object)
-    pairwise_intervals(view)
-    assert np.array_equal(by_object, before)
+def test_posteriors_are_copied_once_in_single_precision_and_not_changed():
+    posteriors = draw(60, 9, 3)
+    before = posteriors.copy()
+    kept = module.by_object("posteriors", posteriors)
+    assert kept.dtype == np.float32
+    assert kept.flags.c_contiguous
+    np.testing.assert_allclose(kept, posteriors.transpose(1, 2, 0), rtol=1e-7)
+    pairwise_intervals(posteriors)
+    assert np.array_equal(posteriors, before)
+
+
+def separated(B, n, seed=0):
+    # Objects that are certain of one of two clusters in all replicates, up to 1e-9, and others
+    # between the second and a third.
+    rng = np.random.default_rng(seed)
+    posteriors = np.zeros((B, n, 3))
+    share = rng.random((B, n)) * np.where(np.arange(n) % 3 == 2, 1.0, 1e-9)
+    posteriors[:, np.arange(n), np.arange(n) % 3 % 2] = 1.0 - share
+    posteriors[:, :, 2] = share
+    return posteriors
+
+
+def test_pairs_that_are_certain_are_not_sorted_but_have_their_bounds(monkeypatch):
+    posteriors = separated(200, 30)
+    lower, upper = literal_bounds(posteriors, posteriors, 0.9)
+    sorted_rows, selected = [], module._selected
+
+    def counted(values, ranks):
+        sorted_rows.append(len(values))
+        return selected(values, ranks)
+
+    monkeypatch.setattr(module, "_selected", counted)
+    intervals = pairwise_intervals(posteriors, 0.9)
+    # Both bounds are within the extremes, which differ by 1e-6 at most.
+    np.testing.assert_allclose(intervals.lower, condensed(lower), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(intervals.upper, condensed(upper), rtol=0, atol=1e-6)
+    assert 0 < sum(sorted_rows) < 0.7 * len(intervals.lower)
+
+
+def test_tiny_posteriors_do_not_underflow():
+    posteriors = np.tile([1.0, 1e-200, 1e-30], (40, 5, 1))
+    with np.errstate(under="raise"):
+        intervals = pairwise_intervals(posteriors)
+    assert (intervals.lower == 1.0).all()
 
 
 def test_numbering_of_clusters_in_a_replicate_changes_no_interval():
@@ -143,9 +183,9 @@ def test_numbering_of_clusters_in_a_replicate_changes_no_interval():
     rng = np.random.default_rng(3)
     renumbered = np.stack([replicate[:, rng.permutation(4)] for replicate in posteriors])
     ours, theirs = pairwise_intervals(posteriors), pairwise_intervals(renumbered)
-    # Another order of summation over k moves the last bits only.
-    np.testing.assert_allclose(ours.lower, theirs.lower, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(ours.upper, theirs.upper, rtol=0, atol=1e-15)
+    # Another order of summation over k moves the last bits only, of single precision.
+    np.testing.assert_allclose(ours.lower, theirs.lower, rtol=0, atol=SINGLE)
+    np.testing.assert_allclose(ours.upper, theirs.upper, rtol=0, atol=SINGLE)
 
 
 def test_replicates_in_another_order_change_no_byte():
@@ -177,7 +217,7 @@ def test_rounded_posteriors_do_not_leave_the_unit_interval():
 def test_cross_bounds_are_the_quantiles_of_the_literal_array(m, n):
     new, known = draw(80, m, 3, seed=1), draw(80, n, 3, seed=2)
     bounds = cross_intervals(new, known, 0.8)
-    np.testing.assert_allclose(bounds, literal_bounds(new, known, 0.8), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(bounds, literal_bounds(new, known, 0.8), rtol=0, atol=SINGLE)
 
 
 def test_cross_bounds_of_the_same_objects_are_the_pairwise_bounds():
@@ -325,3 +365,136 @@ def test_cross_intervals_of_other_replicates_are_refused():
 def test_probabilities_need_one_set_of_posteriors():
     with pytest.raises(ValueError, match=r"`posteriors` must have shape \(n, c\), got \(2, 2, 2\)"):
         pairwise_probabilities(np.full((2, 2, 2), 0.5))
+
+
+# Methods
+
+
+EXTREME = 1e-6  # as in the module
+
+
+def logit(P):
+    inner = np.clip(P, EXTREME, 1.0 - EXTREME)
+    return np.log(inner / (1.0 - inner))
+
+
+def literal_method(method, posteriors, estimate, level):
+    # With the n x n x B array, in double precision.
+    P = np.einsum("bik,bjk->ijb", posteriors, posteriors)[np.triu_indices(len(estimate), 1)]
+    point = pairwise_probabilities(estimate)
+    alpha = 1.0 - level
+    low, high = np.quantile(P, [alpha / 2.0, 1.0 - alpha / 2.0], axis=1)
+    if method == "basic":
+        ends = 2.0 * logit(point) - logit(high), 2.0 * logit(point) - logit(low)
+    else:
+        reach = norm.ppf(1.0 - alpha / 2.0) * logit(P).std(axis=1, ddof=1)
+        ends = logit(point) - reach, logit(point) + reach
+    bounds = [1.0 / (1.0 + np.exp(-end)) for end in ends]
+    edge = EXTREME * (1.0 + 1e-9)
+    return [np.where(b <= edge, 0.0, np.where(b >= 1.0 - edge, 1.0, b)) for b in bounds]
+
+
+@pytest.mark.parametrize("method", ["basic", "normal"])
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_methods_on_the_logit_scale_are_those_of_the_literal_array(method, level):
+    posteriors, estimate = draw(70, 19, 3, seed=3, concentration=2.0), draw(1, 19, 4, seed=4)[0]
+    found = pairwise_intervals(posteriors, level, method=method, estimate=estimate)
+    lower, upper = literal_method(method, posteriors, estimate, level)
+    # Logits multiply what single precision does to a small probability.
+    np.testing.assert_allclose(found.lower, lower, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found.upper, upper, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["basic", "normal"])
+def test_pairs_that_are_certain_have_certain_bounds(method):
+    known = np.eye(3)[[0, 0, 1, 2]]
+    found = pairwise_intervals(np.tile(known, (40, 1, 1)), method=method, estimate=known)
+    np.testing.assert_array_equal(found.lower, pairwise_probabilities(known))
+    np.testing.assert_array_equal(found.upper, pairwise_probabilities(known))
+
+
+def test_bounds_on_the_logit_scale_reach_0_and_1():
+    P = np.linspace(0.0, 1.0, 41)
+    posteriors = np.stack([np.column_stack([P, 1 - P]), np.tile([1.0, 0.0], (41, 1))], axis=1)
+    for method in ("basic", "normal"):
+        found = pairwise_intervals(posteriors, 0.95, method=method, estimate=posteriors[20])
+        assert 0.0 <= found.lower[0] < 0.05
+        assert 0.95 < found.upper[0] <= 1.0
+
+
+def literal_simultaneous(posteriors, level):
+    """The narrowest bands between order statistics that hold a share of replicates in all pairs."""
+    n, B = posteriors.shape[1], len(posteriors)
+    single = posteriors.astype(np.float32)
+    P = np.einsum("bik,bjk->ijb", single, single)[np.triu_indices(n, 1)]
+    ordered = np.sort(P, axis=1)
+    for k in range((B - 1) // 2, -1, -1):
+        lower, upper = ordered[:, k], ordered[:, B - 1 - k]
+        outside = (lower[:, None] > P) | (upper[:, None] < P)
+        if 1.0 - outside.any(axis=0).mean() >= level:
+            return lower, upper, k
+    raise AssertionError
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_simultaneous_bands_are_those_of_a_search_over_all_bands(seed, level):
+    rng = np.random.default_rng(seed)
+    # One number moves all pairs, so that bands need not be as wide as all replicates.
+    p = 1.0 / (1.0 + np.exp(-rng.normal(size=(101, 1)) - rng.normal(size=(1, 7))))
+    p = np.clip(p + 0.001 * rng.normal(size=p.shape), 0.01, 0.99).round(2 + seed % 2 * 6)
+    posteriors = np.stack([p, 1.0 - p], axis=2)
+    lower, upper, k = literal_simultaneous(posteriors, level)
+    found = pairwise_intervals(posteriors, level, method="simultaneous")
+    np.testing.assert_allclose(found.lower, lower, rtol=0, atol=SINGLE)
+    np.testing.assert_allclose(found.upper, upper, rtol=0, atol=SINGLE)
+    assert found.level == level
+    assert (found.pointwise_level or level) == pytest.approx(1.0 - 2.0 * k / 100)
+    assert (found.length >= pairwise_intervals(posteriors, level).length - SINGLE).all()
+
+
+@pytest.mark.parametrize("method", module.METHODS)
+def test_n_jobs_and_tiles_change_no_byte_of_any_method(method, monkeypatch):
+    posteriors, estimate = draw(90, 37, 3), draw(1, 37, 3, seed=1)[0]
+
+    def found(jobs):
+        return as_bytes(
+            pairwise_intervals(posteriors, method=method, estimate=estimate, n_jobs=jobs)
+        )
+
+    alone = found(1)
+    assert found(2) == alone
+    monkeypatch.setattr(module, "TILE_VALUES", 500)
+    assert found(2) == alone
+
+
+@pytest.mark.parametrize("method", module.METHODS)
+def test_bounds_between_objects_are_those_of_all_pairs(method):
+    posteriors, estimate = draw(60, 12, 3), draw(1, 12, 3, seed=1)[0]
+    within = pairwise_intervals(posteriors, method=method, estimate=estimate)
+    lower, upper = cross_intervals(
+        posteriors, posteriors, method=method, estimate_new=estimate, estimate=estimate
+    )
+    np.testing.assert_allclose(condensed(lower), within.lower, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(condensed(upper), within.upper, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(np.diagonal(upper), within.own_upper, rtol=0, atol=1e-6)
+
+
+def test_methods_that_start_from_a_fit_need_it():
+    for method in ("basic", "normal"):
+        with pytest.raises(ValueError, match=r"`estimate` must be given.*'percentile'"):
+            pairwise_intervals(draw(40, 4, 2), method=method)
+    with pytest.raises(ValueError, match=r"`estimate` must have shape \(4, c\), .*got \(3, 2\)"):
+        pairwise_intervals(draw(40, 4, 2), method="basic", estimate=draw(1, 3, 2)[0])
+    with pytest.raises(ValueError, match="`estimate` must be probabilities"):
+        pairwise_intervals(draw(40, 4, 2), method="basic", estimate=np.ones((4, 2)))
+    with pytest.raises(ValueError, match="`estimate_new` must have 2 clusters"):
+        cross_intervals(
+            draw(40, 4, 2),
+            draw(40, 4, 2),
+            method="normal",
+            estimate_new=draw(1, 4, 3)[0],
+            estimate=draw(1, 4, 2)[0],
+        )
+    with pytest.raises(ValueError, match="`method` must be one of 'percentile', 'basic'"):
+        pairwise_intervals(draw(40, 4, 2), method="bca")

@@ -1,3 +1,4 @@
+import hashlib
 import json
 from functools import partial
 
@@ -61,7 +62,7 @@ def test_a_failed_save_leaves_the_old_file_and_no_other(example_2, tmp_path, mon
     def fail(*_, **__):
         raise OSError("disk full")
 
-    monkeypatch.setattr(np, "savez_compressed", fail)
+    monkeypatch.setattr(np.lib.format, "write_array", fail)
     with pytest.raises(OSError, match="disk full"):
         example_2.hard().save(path)
     assert path.read_bytes() == before
@@ -75,6 +76,14 @@ def test_an_index_that_json_cannot_say_is_refused_before_writing(example_2, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
+def test_text_that_no_file_can_say_is_refused(example_2, tmp_path):
+    with pytest.raises(ValueError, match="`cluster_names` must be text that UTF-8 can say"):
+        EvidentialPartition.from_hard([0, 1], cluster_names=["a", "\ud800"])
+    odd = EvidentialPartition.from_hard([0, 1], index=("a", "\ud800"))
+    with pytest.raises(ValueError, match="`index` must hold text, numbers, times or tuples"):
+        odd.save(tmp_path / "partition.npz")
+
+
 def write_text(path):
     path.write_text("not a partition")
 
@@ -85,7 +94,7 @@ def write_array(path):
 
 
 def write_pickle(path):
-    about = np.array(json.dumps({"layout": "credpart.EvidentialPartition.1"}))
+    about = np.array(json.dumps({"layout": "credpart.EvidentialPartition.2"}))
     with path.open("wb") as stream:
         np.savez(stream, about=about, masses=np.array([{}], dtype=object))
 
@@ -95,7 +104,7 @@ def write_npz(path, **arrays):
         np.savez(stream, **arrays)
 
 
-ABOUT = {"layout": "credpart.EvidentialPartition.1", "cluster_names": None, "index": None}
+ABOUT = {"layout": "credpart.EvidentialPartition.2", "cluster_names": None, "index": None}
 FOREIGN = {
     "empty": lambda path: path.write_bytes(b""),
     "text": write_text,
@@ -139,6 +148,32 @@ def test_damaged_files_are_refused_or_harmless(tmp_path_factory, data):
         assert EvidentialPartition.load(path) == partition
     except ValueError as error:
         assert "must be a file written by" in str(error)  # noqa: PT017
+
+
+def test_a_file_says_its_own_digest(example_2, tmp_path):
+    path = tmp_path / "partition.npz"
+    example_2.save(path)
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    digest = str(arrays.pop("digest"))
+    text = b""
+    for name in ("about", "focal_sets", "masses"):
+        array = arrays[name]
+        line = f'["{name}", "{array.dtype.str}", false, {list(array.shape)}]'
+        text += line.encode() + b"\n" + array.tobytes()
+    assert digest == hashlib.sha256(text).hexdigest()
+
+
+def test_a_changed_number_is_found_by_the_digest(tmp_path):
+    path = tmp_path / "partition.npz"
+    EvidentialPartition.from_hard([0, 1]).save(path)
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    arrays["masses"] = arrays["masses"][::-1]  # two objects exchange their masses
+    with path.open("wb") as stream:
+        np.savez_compressed(stream, **arrays)
+    with pytest.raises(ValueError, match="its content is not that of its digest: the file is dam"):
+        EvidentialPartition.load(path)
 
 
 def test_paths_that_do_not_exist_are_named(example_2, tmp_path):

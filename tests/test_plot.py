@@ -1,5 +1,7 @@
 """Pictures: what stands in them is what the values say.  Nothing is compared pixel by pixel."""
 
+import html
+import io
 from typing import NamedTuple
 
 import matplotlib
@@ -8,6 +10,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -583,3 +586,36 @@ def test_messages(call, message):
 def test_pair_must_be_two_objects(fitted):
     with pytest.raises(ValueError, match=r"`pair` must be two rows in 0..59, got \(3, 3\)"):
         plot.pair_histogram(fitted[1], SAMPLE.X, (3, 3))
+
+
+# --- names that a user chose
+
+DOLLARS = ["price in $", "$\\frac{$", r"a\$b", "$x$ and $y$", "100 % _of_ {$}^"]
+
+
+def as_svg(axes):
+    stream = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        axes.figure.savefig(stream, format="svg")
+    return html.unescape(stream.getvalue())
+
+
+def test_dollar_signs_in_names_are_shown_as_they_are():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=DOLLARS[:2])
+    labels = np.arange(30) % 2
+    index = [f"{name} {i}" for i, name in enumerate(DOLLARS * 6)]
+    partition = EvidentialPartition.from_hard(labels, index=index)
+    named = EvidentialPartition.from_hard(labels, cluster_names=DOLLARS[2:4], index=index)
+    classes = np.array(DOLLARS)[np.arange(30) % 5]
+    drawn = {
+        "axes": (plot.partition(partition, X, classes=classes, annotate=[0, 3]), DOLLARS),
+        "clusters": (plot.partition(named, X), DOLLARS[2:4]),
+        "objects": (plot.memberships(named), index),
+        "matrix": (plot.relational(partition), index),
+        "density": (plot.density(fit_mixture(X, 1), X), DOLLARS[:2]),
+        "curve": (plot.density(fit_mixture(X[[DOLLARS[0]]], 1, "V"), X[[DOLLARS[0]]]), DOLLARS[:1]),
+    }
+    for axes, names in drawn.values():
+        shown = as_svg(axes)
+        for name in names:
+            assert name in shown

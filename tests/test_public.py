@@ -48,8 +48,8 @@ def test_the_version_stands_once():
 
 PROGRAM = """
 import numpy as np
-from credpart import (CalibratedClustering, bootstrap, fit_mixture, focal_sets, irqp,
-                      pairwise_intervals, select_mixture)
+from credpart import (CalibratedClustering, audit, bootstrap, fit_mixture, focal_sets,
+                      from_replicates, irqp, pairwise_intervals, rivals, select_mixture)
 X = np.random.default_rng(0).standard_normal((90, 2))
 fit = fit_mixture(X, 2, random_state=0)
 replicates = bootstrap(X, fit, 100, random_state=np.random.default_rng(0))
@@ -58,12 +58,13 @@ result = irqp(intervals, focal_sets(2, "pairs"), random_state=None)
 model = CalibratedClustering(n_clusters=2, n_replicates=100).fit(X)
 """
 ARRAY = r"numpy\.ndarray\[.*{}.*\]"
+FLOATS = ARRAY.format(r"(float64|floating\[.*64Bit\])")  # the latter before NumPy 2.2
 TYPES = {
     "fit": "MixtureFit",
     "select_mixture(X)": "Selection",
     "select_mixture(X).best": "MixtureFit",
     "replicates": "Replicates",
-    "replicates.posteriors(X)": ARRAY.format("float64"),
+    "replicates.posteriors(X)": FLOATS,
     "intervals": "PairwiseIntervals",
     "pairwise_intervals(replicates.posteriors(X), [0.9, 0.95])": r"list\[.*PairwiseIntervals\]",
     "focal_sets(2)": ARRAY.format("bool"),
@@ -80,8 +81,13 @@ TYPES = {
     "model.timings_": r"dict\[str, float\]",
     "model.intervals(level=0.9)": "PairwiseIntervals",
     "model.intervals(level=[0.9, 0.95])": r"list\[.*PairwiseIntervals\]",
+    "model.intervals(level=0.9, method='basic')": "PairwiseIntervals",
     "model.refit_partition(level=0.95)": "CalibratedClustering",
-    "model.predict_masses(X)": ARRAY.format("float64"),
+    "model.predict_masses(X)": FLOATS,
+    "audit(model)": "Audit",
+    "model.recalibrate(audit(model.result_))": "CalibratedClustering",
+    "rivals(model)": "Rivals",
+    "from_replicates(replicates.posteriors(X))": "CalibratedResult",
 }
 
 

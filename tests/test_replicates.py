@@ -7,14 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from credpart import bootstrap, fit_mixture, pairwise_intervals, select_mixture
+from credpart import (
+    CalibratedClustering,
+    audit,
+    bootstrap,
+    fit_mixture,
+    pairwise_intervals,
+    select_mixture,
+)
 from credpart._bootstrap import algorithm1
 from credpart._bootstrap.algorithm1 import chunk_size
-from credpart._bootstrap.draws import RESAMPLING, Draws, distinct
+from credpart._bootstrap.draws import RESAMPLING, Draws
 from credpart._bootstrap.refits import Plan, contenders, refit
+from credpart._bootstrap.units import Design
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
-from credpart.errors import DegeneracyWarning
+from credpart.errors import DataWarning, DegeneracyWarning, InputError
+from credpart.mixture.distinct import distinct
 from credpart.mixture.optimisation.convergence import Limits, Status
 
 SMALL = make_mixture1(60, random_state=0).X
@@ -126,11 +135,12 @@ def test_with_one_cluster_the_refit_is_the_weighted_mean_and_covariance(resampli
 
 def test_a_replicate_is_the_fit_of_its_own_sample():
     draws = draw("nonparametric", SMALL, FIT, B=5)
-    replicates = bootstrap(SMALL, FIT, 5, random_state=0)
+    replicates = bootstrap(SMALL, FIT, 5, tol=1e-13, random_state=0)
     rows = distinct(SMALL, np.ones(60)).X
     start = FIT.posteriors(rows)
     for b in range(5):
-        alone = fit_mixture(rows, 3, "EII", start=start, sample_weight=draws.weights[b])
+        weights = draws.weights[b]
+        alone = fit_mixture(rows, 3, "EII", start=start, sample_weight=weights, tol=1e-13)
         means = in_data_units(replicates).means[b]
         np.testing.assert_allclose(means, alone.params.means, atol=1e-4)
         assert replicates.loglik[b] == pytest.approx(alone.loglik, abs=1e-5)
@@ -164,7 +174,7 @@ def test_loglik_is_that_of_the_sample_in_the_units_of_the_data(regularization, u
 
 def test_loglik_of_the_sample_itself_is_that_of_the_fit(monkeypatch):
     ones = RESAMPLING["bayesian"]._replace(
-        draw=lambda objects, fit, streams: Draws(objects.X, np.ones((len(streams), 60)))
+        draw=lambda objects, fit, streams, units: Draws(objects.X, np.ones((len(streams), 60)))
     )
     monkeypatch.setitem(RESAMPLING, "bayesian", ones)
     for fit in (FIT, fit_mixture(SMALL, 3, "t")):
@@ -188,7 +198,10 @@ def test_replicates_together_are_replicates_apart():
     together = refit(plan, seeds)
     for b, seed in enumerate(seeds):
         alone = refit(plan, [seed])
-        one, all_ = alone.winners["EII"].params.means[0], together.winners["EII"].params.means[b]
+        one, all_ = (
+            alone.winners[3, "EII"].params.means[0],
+            together.winners[3, "EII"].params.means[b],
+        )
         np.testing.assert_allclose(one, all_, atol=1e-6)
         assert alone.loglik[0] == pytest.approx(together.loglik[b], abs=1e-9)
 
@@ -298,11 +311,103 @@ def test_replicates_that_did_not_converge_are_told():
     assert (replicates.n_iter == 2).all()
 
 
+# --- groups and strata
+
+
+DONORS = np.repeat(np.arange(12), 5)
+
+
+def grouped_draws(resampling, weights=None, **design):
+    w = np.ones(60) if weights is None else weights
+    objects = distinct(SMALL, w)
+    units = Design.check(design.get("groups"), design.get("strata"), w, is_new=False)
+    drawn = RESAMPLING[resampling].draw(objects, FIT, streams(20), units.units(objects, w))
+    return drawn.weights[:, objects.place] / w
+
+
+@pytest.mark.parametrize("resampling", ["nonparametric", "bayesian"])
+def test_objects_of_a_group_are_drawn_together(resampling):
+    drawn = grouped_draws(resampling, groups=DONORS).reshape(20, 12, 5)
+    assert (drawn == drawn[:, :, :1]).all()
+    assert drawn[:, :, 0].std(axis=1).min() > 0.1
+    np.testing.assert_allclose(drawn.sum(axis=(1, 2)), 60.0)
+    if resampling == "nonparametric":  # 12 draws of groups of one size
+        np.testing.assert_allclose(drawn[:, :, 0], np.rint(drawn[:, :, 0]), atol=1e-12)
+
+
+def test_groups_of_different_sizes_and_weights_have_the_total_of_the_data():
+    donors, w = np.repeat(np.arange(3), [10, 20, 30]), np.tile([1.0, 2.0], 30)
+    with pytest.warns(DataWarning, match="Only 3 groups are resampled"):
+        drawn = grouped_draws("nonparametric", w, groups=donors)
+    for donor in range(3):
+        mine = drawn[:, donors == donor]
+        np.testing.assert_allclose(mine, mine[:, :1] * np.ones(mine.shape[1]))
+    np.testing.assert_allclose((drawn * w).sum(axis=1), 90.0)
+
+
+@pytest.mark.parametrize("resampling", ["nonparametric", "bayesian"])
+@pytest.mark.parametrize("groups", [None, DONORS])
+def test_strata_keep_their_sizes(resampling, groups):
+    strata = np.array(["a", "b", "c"])[DONORS % 3]
+    drawn = grouped_draws(resampling, groups=groups, strata=strata)
+    for name, size in (("a", 20.0), ("b", 20.0), ("c", 20.0)):
+        np.testing.assert_allclose(drawn[:, strata == name].sum(axis=1), size)
+    assert drawn.std(axis=1).min() > 0.1
+
+
+@pytest.mark.parametrize("resampling", ["nonparametric", "bayesian"])
+def test_groups_of_one_object_change_no_byte(resampling):
+    options = {"resampling": resampling, "random_state": 0}
+    plain = bootstrap(SMALL, FIT, 20, **options).posteriors(SMALL)
+    alone = bootstrap(SMALL, FIT, 20, groups=np.arange(60)[::-1], **options).posteriors(SMALL)
+    one = bootstrap(SMALL, FIT, 20, strata=["all"] * 60, **options).posteriors(SMALL)
+    assert plain.tobytes() == alone.tobytes() == one.tobytes()
+
+
+def test_groups_change_nothing_by_their_names_or_the_order_of_rows():
+    order = np.random.default_rng(0).permutation(60)
+    names = np.array([f"donor {i:02}" for i in range(12)])[DONORS]
+    plain = bootstrap(SMALL, FIT, 20, groups=DONORS, random_state=0)
+    named = bootstrap(SMALL[order], FIT, 20, groups=names[order], random_state=0, n_jobs=2)
+    assert plain.posteriors(SMALL).tobytes() == named.posteriors(SMALL).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"groups": [1, 2]}, r"`groups` must have shape \(60,\), got \(2,\)"),
+        ({"groups": [None, *range(59)]}, "`groups` must be known for all objects, got a missing"),
+        ({"groups": [1] * 60}, "`groups` must name at least 2 groups, got one group"),
+        (
+            {"groups": DONORS, "strata": ["x"] * 3 + ["y"] * 57},
+            "`strata` must be the same for all objects of a group, got 'x' and 'y' in group 0",
+        ),
+        (
+            {"groups": DONORS, "resampling": "parametric"},
+            "`resampling` must draw weights where `groups` are given, got 'parametric'",
+        ),
+        (
+            {"groups": DONORS, "refit": "linear"},
+            "`refit` must be 'auto' or 'full' where objects are drawn by groups",
+        ),
+    ],
+)
+def test_groups_that_cannot_be_resampled(options, message):
+    with pytest.raises(InputError, match=message):
+        bootstrap(SMALL, FIT, 20, random_state=0, **options)
+
+
+def test_an_audit_refuses_groups():
+    model = CalibratedClustering(3, model="EII", n_replicates=20, random_state=0)
+    with pytest.raises(InputError, match="`model` must be fitted without groups and strata, got"):
+        audit(model.fit(SMALL, groups=DONORS))
+
+
 # --- a structure chosen in each replicate
 
 
 def brute_force(X, fits, B):
-    """Every structure alone, to the tight tolerance, in every replicate: BIC (B, fits)."""
+    """Every structure alone, to the tight tolerance, in every replicate: its BIC (B, fits)."""
     values = []
     for fit in fits:
         with warnings.catch_warnings():
@@ -310,13 +415,13 @@ def brute_force(X, fits, B):
             alone = bootstrap(X, fit, B, regularization="none", random_state=0)
         flawed = alone.status == Status.DEGENERATE
         flawed |= fit.family.is_spurious(params_of(alone), len(X)).any(axis=1)
-        penalty = np.log(len(X)) * fit.n_parameters
+        penalty = (np.log(len(X)) + 1.0) * fit.n_parameters
         values.append(np.where(flawed, -np.inf, 2.0 * alone.loglik - penalty))
     return np.array(values).T
 
 
 def test_the_choice_is_that_of_brute_force(monkeypatch):
-    monkeypatch.setattr(algorithm1, "PILOT", 30)
+    monkeypatch.setattr(algorithm1, "PILOTS", (30,))
     X = make_mixture3(150, random_state=1).X
     models = ["EII", "VII", "EEI", "VVI", "EEE", "EEV", "VEV", "VVV"]
     fits = list(select_mixture(X, 3, models).fits.values())
@@ -340,6 +445,42 @@ def test_at_a_loose_tolerance_refits_are_run_once():
     alone = bootstrap(SMALL, fits[0], 20, tol=1e-5, random_state=0)
     same = replicates.models == "EII"
     np.testing.assert_allclose(replicates.loglik[same], alone.loglik[same], rtol=1e-12)
+
+
+def test_the_number_of_clusters_is_chosen_in_each_replicate():
+    X = make_mixture3(100, random_state=1).X
+    selection = select_mixture(X, range(1, 5), ["EII", "EEE", "VVI"])
+    fits = [selection.best, *(fit for fit in selection.fits.values() if fit is not selection.best)]
+    values = brute_force(X, fits, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegeneracyWarning)
+        replicates, again = (bootstrap(X, fits, 60, random_state=0, n_jobs=n) for n in (1, 2))
+    best = [fits[i] for i in values.argmax(axis=1)]
+    # one in 60 may have a local maximum that was given up
+    assert (replicates.n_clusters != [fit.n_clusters for fit in best]).sum() <= 1
+    assert (replicates.models != [fit.model for fit in best]).sum() <= 1
+    assert len(replicates.chosen_numbers()) > 1
+    posteriors = replicates.posteriors(X)
+    assert posteriors.tobytes() == again.posteriors(X).tobytes()
+    assert posteriors.shape == (60, 100, replicates.n_clusters.max())
+    np.testing.assert_allclose(posteriors.sum(axis=2), 1.0)
+    for row, c in zip(posteriors, replicates.n_clusters, strict=True):
+        assert not row[:, c:].any()
+
+
+@pytest.mark.parametrize(("resampling", "optimism"), [("bayesian", 1.0), ("parametric", 0.0)])
+def test_twice_the_likelihood_exceeds_its_expectation_by_the_correction(resampling, optimism):
+    # A normal distribution in two dimensions: five parameters, no search.  The excess over the
+    # data's own likelihood is 5 on average in weighted samples; new samples have what the data
+    # have, up to the difference between their distribution and the fit, 0 here on average.
+    X = np.random.default_rng(0).standard_normal((400, 2))
+    fit = fit_mixture(X, 1, "VVV")
+    B = 800
+    replicates = bootstrap(X, fit, B, resampling=resampling, random_state=0)
+    excess = 2.0 * (replicates.loglik - fit.loglik)
+    error = excess.std() / np.sqrt(B)
+    assert abs(excess.mean() - RESAMPLING[resampling].optimism * 5.0) < 4.0 * error
+    assert RESAMPLING[resampling].optimism == optimism
 
 
 def test_icl_chooses_among_fits():
@@ -396,6 +537,16 @@ def test_relabelling_the_clusters_changes_no_pairwise_interval():
     np.testing.assert_allclose(one.upper, two.upper, atol=1e-6)
 
 
+def test_samples_that_do_not_fit_in_memory_are_refused(monkeypatch):
+    weights = np.full(60, 1e4)
+    fit = fit_mixture(SMALL, 3, "EII", sample_weight=weights)
+    monkeypatch.setattr(algorithm1, "free_memory", lambda: 1e8)
+    message = "`resampling` must draw samples that fit in memory, got 'parametric' with 6e.05 obj"
+    with pytest.raises(InputError, match=message):
+        bootstrap(SMALL, fit, 20, resampling="parametric", sample_weight=weights)
+    assert len(bootstrap(SMALL, fit, 2, sample_weight=weights, random_state=0)) == 2
+
+
 def test_the_arrays_are_read_only():
     replicates = bootstrap(SMALL, FIT, 20, random_state=0)
     with pytest.raises(ValueError, match="read-only"):
@@ -406,7 +557,7 @@ def test_the_arrays_are_read_only():
 
 def test_progress_ends_at_one(monkeypatch):
     monkeypatch.setattr(algorithm1, "LARGEST", 16)
-    monkeypatch.setattr(algorithm1, "PILOT", 20)
+    monkeypatch.setattr(algorithm1, "PILOTS", (20,))
     told = []
     fits = list(select_mixture(SMALL, 3, ["EII", "VII"]).fits.values())
     bootstrap(SMALL, fits, 60, random_state=0, progress=lambda *stage: told.append(stage))
@@ -438,9 +589,10 @@ def test_bad_arguments_are_refused(arguments, message):
 
 
 def test_fits_must_belong_together():
-    for other in (fit_mixture(SMALL[1:], 3, "EII"), fit_mixture(SMALL, 2, "EII")):
-        with pytest.raises(ValueError, match="`fit` must hold fits of the same data with the same"):
-            bootstrap(SMALL, [FIT, other])
+    with pytest.raises(ValueError, match="`fit` must hold fits of the same data, got"):
+        bootstrap(SMALL, [FIT, fit_mixture(SMALL[1:], 3, "EII")])
+    with pytest.raises(ValueError, match="hold one fit of each model and number of clusters"):
+        bootstrap(SMALL, [FIT, fit_mixture(SMALL, 3, "EII")])
     with pytest.raises(ValueError, match=r"`fit` must hold fits of the same data.* got \[\]"):
         bootstrap(SMALL, [])
     with pytest.raises(ValueError, match="`X` must have 2 columns as in the fit, got 4"):

@@ -1,6 +1,8 @@
 """The result as a value: frozen, computed once, and read by all consumers alike."""
 
 import pickle
+import sys
+from copy import copy
 from dataclasses import FrozenInstanceError, fields
 
 import matplotlib
@@ -9,6 +11,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -143,6 +146,57 @@ def test_an_interrupted_refit_leaves_the_earlier_partition(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.refit_partition(level=0.8)
     assert model.result_ is before
+
+
+def interrupted_at(call, action):
+    """Run an action, and interrupt it at its ``call``-th call of any function; how many came."""
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        if event == "call":
+            calls += 1
+            if calls == call:
+                raise KeyboardInterrupt
+
+    sys.setprofile(count)
+    try:
+        action()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+NAMED = pd.DataFrame(SMALL[:30], columns=["a", "b"])
+ACTIONS = {
+    "fit": lambda model: model.fit(NAMED),
+    "refit_partition": lambda model: model.refit_partition(level=0.8, focal_sets="singletons"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_interruption_at_any_moment_leaves_one_model_or_the_other(action):
+    before = CalibratedClustering(2, **OPTIONS).fit(SMALL)
+    for _ in range(2):  # once to fill caches
+        n_calls = interrupted_at(0, lambda: ACTIONS[action](copy(before)))
+    sampled = np.random.default_rng(0).integers(1, n_calls, 12)
+    outcomes = []
+    for call in (*sampled.tolist(), *range(n_calls - 6, n_calls + 1)):
+        model = copy(before)
+        interrupted_at(call, lambda model=model: ACTIONS[action](model))
+        is_old = vars(model) == vars(before)
+        outcomes.append(is_old)
+        if not is_old:  # then it is all new
+            assert vars(model).keys() == vars(ACTIONS[action](copy(before))).keys()
+            assert model.result_ is not before.result_
+            assert model.n_features_in_ == model.result_.data.values.shape[1]
+            assert len(model.labels_) == len(model.result_.data.values)
+        assert len(model.predict(SMALL[:3])) == 3
+    assert any(outcomes)
+    assert not all(outcomes)  # the last moments are after the assignment
 
 
 def test_attributes_of_an_unfitted_estimator_are_not_there():

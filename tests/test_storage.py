@@ -1,6 +1,9 @@
 """Models as files: the same bytes come back, and nothing but values of the closed lists."""
 
 import json
+import os
+import re
+import struct
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +13,7 @@ from sklearn.base import clone
 
 from credpart import CalibratedClustering, MixtureFamily, load_model, save_model
 from credpart.datasets import load_iris
+from credpart.errors import FileAccessError, FileContentError, MissingFileError
 from credpart.partition.npz import read_npz, write_npz
 from credpart.storage import LAYOUT, load_with_notes
 
@@ -84,6 +88,15 @@ def test_notes_stand_beside_the_model(tmp_path):
     assert load_with_notes(tmp_path / "model.npz")[1] == notes
 
 
+def test_notes_without_end_are_refused(tmp_path):
+    deep = 0
+    for _ in range(200):
+        deep = [deep]
+    with pytest.raises(ValueError, match="`notes` must have at most 99 levels of lists in lists"):
+        save_model(MODELS["one structure"], tmp_path / "model.npz", notes={"deep": deep})
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_generator_is_not_kept(tmp_path):
     model = CalibratedClustering(2, model="EII", n_replicates=20)
     model.set_params(random_state=np.random.default_rng(0)).fit(IRIS)
@@ -97,6 +110,15 @@ def test_only_a_fitted_model_is_saved(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
         save_model(CalibratedClustering(), tmp_path / "model.npz")
     assert not list(tmp_path.iterdir())
+
+
+def test_two_models_of_a_seed_make_one_file(tmp_path):
+    for name in "ab":
+        model = CalibratedClustering(2, model="EII", **OPTIONS).fit(IRIS)
+        assert model.timings_
+        save_model(model, tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert load_model(tmp_path / "a").timings_ == {}
 
 
 # Families of one's own
@@ -248,5 +270,171 @@ def test_another_file_is_refused(tmp_path, content):
 def test_pickled_arrays_are_refused(tmp_path):
     about = np.array(json.dumps({"layout": LAYOUT}))
     np.savez(tmp_path / "model.npz", about=about, x=np.array([object()], dtype=object))
-    with pytest.raises(ValueError, match="allow_pickle=False"):
+    with pytest.raises(ValueError, match=r"an array with the header .*'\|O'"):
         load_model(tmp_path / "model.npz")
+
+
+def test_a_folder_a_pipe_and_nothing_are_refused(tmp_path):
+    with pytest.raises(MissingFileError, match=r"`path` must be a file that exists, got .*none"):
+        load_model(tmp_path / "none")
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(FileAccessError, match=r"`path` must be a file, got .* which is none"):
+            load_model(path)
+
+
+def test_a_file_without_content_that_claims_a_terabyte_is_refused(tmp_path):
+    size, of_directory = 10**12, 2**32 - 2
+    path = tmp_path / "model.npz"
+    with path.open("wb") as stream:  # it takes no room on the disk
+        stream.truncate(size)
+        stream.seek(size - 22)
+        stream.write(b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, of_directory, 0, 0))
+    with pytest.raises(FileContentError, match=r"of memory that are free, got a file of 1e\+03 GB"):
+        load_model(path)
+
+
+def test_a_model_that_does_not_fit_in_memory_is_refused(tmp_path, monkeypatch):
+    save_model(MODELS["one structure"], tmp_path / "model.npz")
+    monkeypatch.setattr("credpart.partition.npz.free_memory", lambda: 2e5)
+    refused = (
+        r"model.npz' must fit in the 0.0002 GB of memory that are free, got arrays of "
+        r"0.000\d+ GB. Read it on a machine with more memory."
+    )
+    with pytest.raises(FileContentError, match=refused):
+        load_model(tmp_path / "model.npz")
+
+
+def test_arrays_that_a_file_cannot_keep_are_refused_before_writing(tmp_path):
+    model = CalibratedClustering(2, model=Wait, **OPTIONS).fit(WAITS)
+    model.mixture_.family.day = np.array(["2020-01-01"], dtype="datetime64[D]")
+    with pytest.raises(TypeError, match="`model` must hold arrays, numbers and text to be saved"):
+        save_model(model, tmp_path / "model.npz")
+    assert not list(tmp_path.iterdir())
+
+
+# Forgeries with the right digest: whoever writes a file can compute it.
+
+
+def first(about, kind):
+    """The fields of the first object of a kind."""
+    return next(
+        one["fields"] for one in about["content"]["objects"] if one["kind"] == {"value": kind}
+    )
+
+
+def change(kind, field, new):
+    """Change an array of an object."""
+
+    def forge(about, arrays):
+        place = str(first(about, kind)[field]["array"])
+        arrays[place] = new(arrays[place].copy())
+
+    return forge
+
+
+def change_parameters(field, new):
+    """Change a parameter of the mixture, which is the first of all parameters."""
+
+    def forge(about, arrays):
+        objects = about["content"]["objects"]
+        fields = next(one["fields"] for one in objects if "parameters" in one["kind"])
+        place = str(fields[field]["array"])
+        arrays[place] = new(arrays[place].copy())
+
+    return forge
+
+
+def put(kind, field, value):
+    return lambda about, arrays: first(about, kind).update({field: value})
+
+
+def set_cell(value):
+    def new(array):
+        array.flat[0] = value
+        return array
+
+    return new
+
+
+WRONG = {
+    "masses that do not sum to 1": (
+        change("EvidentialPartition", "masses", lambda a: a / 2),
+        "`masses` must have rows summing to 1",
+    ),
+    "masses of fewer objects": (
+        change("EvidentialPartition", "masses", lambda a: a[:-1]),
+        "must have 149 labels, one for each object",
+    ),
+    "sets of other clusters": (
+        change("EvidentialPartition", "focal_sets", lambda a: a[:, :-1]),
+        "which no other array has",
+    ),
+    "intervals of fewer pairs": (
+        change("PairwiseIntervals", "lower", lambda a: a[:-1]),
+        "which no other array has",
+    ),
+    "bounds that cross": (
+        change("PairwiseIntervals", "lower", lambda a: np.ones_like(a)),
+        "`lower` must",
+    ),
+    "data of another type": (
+        change("Table", "values", lambda a: a.astype("f4")),
+        "values is an array of float32",
+    ),
+    "data that are not finite": (
+        change("Table", "values", set_cell(np.nan)),
+        "`X` must be finite",
+    ),
+    "other data": (
+        change("Table", "values", lambda a: a[::-1]),
+        "posterior probabilities that are not those of the mixture",
+    ),
+    "negative weights": (
+        change("CalibratedResult", "weights", set_cell(-1.0)),
+        "`weights` must be finite, non-negative",
+    ),
+    "proportions that do not sum to 1": (
+        change_parameters("proportions", lambda a: a * 2),
+        "proportions that are negative or do not sum to 1",
+    ),
+    "matrices that are not positive definite": (
+        change_parameters("natural", lambda a: -a),
+        "that do not follow from other parameters",
+    ),
+    "other means": (
+        change_parameters("means", lambda a: a + 1),
+        "natural that do not follow from other parameters",
+    ),
+    "an unknown status": (
+        change("Replicates", "status", set_cell(9)),
+        "an unknown status",
+    ),
+    "replicates that are there twice": (
+        change("FamilyReplicates", "rows", lambda a: a * 0),
+        "replicates that are there twice",
+    ),
+    "an unknown model": (put("MixtureFit", "model", "XYZ"), "a model of another family"),
+    "another model": (put("MixtureFit", "model", "EEE"), "that is not one of model 'EEE'"),
+    "another level": (put("CalibrationOptions", "level", 0.7), "intervals at another level"),
+    "an impossible level": (put("CalibrationOptions", "level", 2), "`level` must be a number in"),
+    "a likelihood that is none": (put("MixtureFit", "loglik", "x"), "a likelihood of none"),
+    "another likelihood": (put("MixtureFit", "loglik", 1.0), "another likelihood"),
+    "names of other columns": (
+        put("Table", "names", {"list": ["a"]}),
+        "names of other columns",
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", WRONG)
+def test_a_model_that_does_not_hold_together_is_refused(forgery, tmp_path):
+    forge, reason = WRONG[forgery]
+    path = tmp_path / "model.npz"
+    save_model(MODELS["one structure"], path)
+    about, arrays = read_npz(path, LAYOUT)
+    forge(about, arrays)
+    write_npz(path, about, **arrays)
+    refused = "`path` must be a file written by `save_model`, got"
+    with pytest.raises(ValueError, match=f"{refused}.*{re.escape(reason)}"):
+        load_model(path)

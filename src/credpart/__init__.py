@@ -8,8 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from credpart._audit import audit
     from credpart._bootstrap import bootstrap
     from credpart._irqp import irqp
+    from credpart._rivals import rivals
     from credpart.clustering import CalibratedClustering
     from credpart.comparison import compare
     from credpart.diagnostics import diagnose
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
     from credpart.focal import focal_sets
     from credpart.intervals import PairwiseIntervals, pairwise_intervals
     from credpart.mixture import MixtureFamily, fit_mixture, select_mixture
+    from credpart.out_of_core import cluster_dataset
     from credpart.partition import EvidentialPartition
+    from credpart.posterior_draws import from_replicates
     from credpart.r_names import bootclus
     from credpart.result import CalibratedResult
     from credpart.storage import load_model, save_model
@@ -41,8 +45,12 @@ _HOME = {
     "RECM": "credpart.ecm",
     "EVCLUS": "credpart.evclus",
     "diagnose": "credpart.diagnostics",
+    "audit": "credpart._audit",
+    "rivals": "credpart._rivals",
     "compare": "credpart.comparison",
+    "cluster_dataset": "credpart.out_of_core",
     "bootclus": "credpart.r_names",
+    "from_replicates": "credpart.posterior_draws",
     "save_model": "credpart.storage",
     "load_model": "credpart.storage",
 }
@@ -56,15 +64,19 @@ __all__ = [
     "EvidentialPartition",
     "MixtureFamily",
     "PairwiseIntervals",
+    "audit",
     "bootclus",
     "bootstrap",
+    "cluster_dataset",
     "compare",
     "diagnose",
     "fit_mixture",
     "focal_sets",
+    "from_replicates",
     "irqp",
     "load_model",
     "pairwise_intervals",
+    "rivals",
     "save_model",
     "select_mixture",
 ]

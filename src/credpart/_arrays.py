@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Single = NDArray[np.float32]
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 

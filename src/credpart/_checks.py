@@ -18,7 +18,11 @@ from credpart.errors import InputError, InputTypeError
 
 LARGEST = 1e150  # squares of larger values overflow
 SMALLEST = 1e-150  # squares of smaller differences underflow
+LARGEST_TOTAL = 1e15  # of weights: floats count no further without gaps
 SPARSE = {"nnz": ".toarray()", "sparse": ".sparse.to_dense()"}  # what only sparse data have
+
+# Methods that compute a lazy frame; the first that a frame has makes a table of the result.
+LAZY = ("toPandas", "to_pandas", "compute", "df", "collect")
 
 
 class Table(NamedTuple):
@@ -87,6 +91,19 @@ def check_fraction(name: str, value: object) -> float:
     return float(value)
 
 
+def is_writable(text: str) -> bool:
+    r"""Whether a text can be written in UTF-8: half of a surrogate pair cannot.
+
+    >>> is_writable("é"), is_writable("\ud800")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def check_positive(name: str, value: object) -> float:
     """Return ``value`` as a finite float > 0."""
     good = isinstance(value, Real) and not isinstance(value, bool)
@@ -125,15 +142,40 @@ def check_weights(name: str, value: ArrayLike | None, n: int) -> Array:
     if weights.shape != (n,):
         raise InputError(name, f"have shape ({n},)", weights.shape)
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
-    if len(bad) or weights.sum() == 0.0:
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if len(bad) or total == 0.0:
         zeros = Message("zeros only")
         got = in_row(f"{float(weights[bad[0]])}", bad[0]) if len(bad) else zeros
         raise InputError(name, "be finite, non-negative and not all 0", got)
+    if total > LARGEST_TOTAL:
+        raise InputError(
+            name,
+            f"sum to at most {LARGEST_TOTAL:g}",
+            Message(f"a sum of {total:g}"),
+            "A weight says how often an object was seen: divide the weights by a constant.",
+        )
     return weights
+
+
+def check_in_memory(name: str, X: Any) -> None:
+    """Refuse a frame that only describes a computation: what it costs is the user's decision."""
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except ValueError:  # names that occur twice are refused later
+        return
+    if isinstance(frame, nw.LazyFrame):
+        kind = type(X)
+        module = kind.__module__.partition(".")[0]
+        method = next((method for method in LAZY if hasattr(X, method)), "collect")
+        got = Message(f"a {kind.__name__} of {module}, which is not computed yet")
+        remedy = f"Pass `{name}.{method}()`."
+        raise InputTypeError(name, "be a table in memory", got, remedy)
 
 
 def check_data(X: Any, *, name: str = "X", at_least: int = 1) -> Table:
     """Return the data as finite float64; the message names the first bad column and row."""
+    check_in_memory(name, X)
     if X is None or np.isscalar(X):
         raise InputError(name, "be a 2-D array or a DataFrame", X)
     for mark, remedy in SPARSE.items():

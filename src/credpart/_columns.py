@@ -19,6 +19,7 @@ from credpart._checks import (
     Table,
     check_cells,
     check_data,
+    check_in_memory,
     check_names,
     check_shape,
     in_cell,
@@ -101,7 +102,7 @@ def read_mixed(X: Any, at_least: int = 0) -> Table:
 
 def kinds(X: Any) -> list[bool]:
     """Whether each column of a frame holds numbers by its type; other data have no types."""
-    if not hasattr(X, "columns") or not hasattr(X, "shape"):
+    if not hasattr(X, "shape") or not hasattr(X, "columns"):
         return []
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
@@ -114,6 +115,12 @@ def text_columns(X: Any) -> list[str]:
     frame = nw.from_native(X, eager_only=True)
     kinds = zip(frame.columns, frame.iter_columns(), strict=True)
     return [name for name, column in kinds if column.dtype in (nw.String, nw.Object)]
+
+
+def columns_of_text(table: Table) -> list[str]:
+    """Names of the columns whose categories are texts, so that new cells are read as texts too."""
+    named = zip(table.names or (), table.levels or (), strict=False)
+    return [name for name, levels in named if levels and all(isinstance(x, str) for x in levels)]
 
 
 def as_cells(table: Table) -> NDArray[Any]:
@@ -176,6 +183,7 @@ def _coded(X: Any, at_least: int, choose: Callable[[int, Column], Levels]) -> Ta
 
 def _columns(X: Any) -> tuple[list[Column], list[str] | None]:
     """The columns of a frame or of an array."""
+    check_in_memory("X", X)
     if hasattr(X, "columns") and hasattr(X, "shape"):
         names = check_names("X", X)
         frame = nw.from_native(X, eager_only=True)

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.random import RandomState as LegacyState
 
+from credpart._arrays import IntArray
 from credpart._checks import check_integer
 
 RandomState = int | SeedSequence | Generator | LegacyState | None  # what is taken as a seed
@@ -47,3 +48,14 @@ def random_generator(random_state: RandomState) -> Generator:
     if isinstance(random_state, Generator):
         return random_state
     return np.random.default_rng(seed_sequence(random_state))
+
+
+def random_rows(n: int, at_most: int, random_state: RandomState) -> IntArray:
+    """All of n rows, or a random sample of so many; in their order.
+
+    >>> random_rows(4, 9, 0).tolist(), random_rows(9, 4, 0).tolist()
+    ([0, 1, 2, 3], [2, 4, 5, 7])
+    """
+    if n <= at_most:
+        return np.arange(n)
+    return np.sort(random_generator(random_state).choice(n, at_most, replace=False))

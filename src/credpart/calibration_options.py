@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from credpart._arrays import Array, BoolArray
+from credpart._bootstrap.algorithm1 import REFITS
 from credpart._bootstrap.draws import RESAMPLING
 from credpart._checks import (
     check_choice,
@@ -24,6 +25,7 @@ from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation.convergence import Limits
 from credpart.mixture.search.selection import AUTO, Selection
+from credpart.pairs import ComparedPairs, check_pair_option, pairs_of
 
 
 def chosen_once(selection: Selection) -> tuple[MixtureFit, ...]:
@@ -32,10 +34,9 @@ def chosen_once(selection: Selection) -> tuple[MixtureFit, ...]:
 
 
 def chosen_in_each(selection: Selection) -> tuple[MixtureFit, ...]:
-    """Each replicate chooses among the models that have as many clusters as the best fit."""
+    """Each replicate chooses among all models and numbers of clusters that were tried."""
     best = selection.best
-    others = [fit for fit in selection.fits.values() if fit is not best]
-    return best, *(fit for fit in others if fit.n_clusters == best.n_clusters)
+    return best, *(fit for fit in selection.fits.values() if fit is not best)
 
 
 SELECTIONS: Mapping[str, Callable[[Selection], tuple[MixtureFit, ...]]] = {
@@ -56,8 +57,12 @@ class CalibrationOptions:
         Numbers of clusters to choose from.
     is_auto : bool
         Whether numbers that are too large for the data are left out.
+    pairs : str or int
+        "auto", "all" or a number of landmarks; `pairs_for` says what it means for n objects.
     focal_sets : str or array of shape (f, c)
         A kind of focal sets, or the sets.
+    nominal_level : float or None
+        The level that was asked for, where an audit recommended another one, ``level``.
     seed : int
         The result is that of ``random_state=seed``, whatever ``random_state`` was.
 
@@ -77,8 +82,10 @@ class CalibrationOptions:
     selection: str
     n_replicates: int
     resampling: str
+    refit: str
     level: float
     method: str
+    pairs: str | int
     focal_sets: str | BoolArray
     omega: bool
     overlap: int
@@ -87,6 +94,7 @@ class CalibrationOptions:
     n_starts: int
     regularization: str
     seed: int
+    nominal_level: float | None = None
 
     @classmethod
     def check(
@@ -98,8 +106,10 @@ class CalibrationOptions:
         selection: Any,
         n_replicates: Any,
         resampling: Any,
+        refit: Any,
         level: Any,
         method: Any,
+        pairs: Any,
         focal_sets: Any,
         omega: Any,
         overlap: Any,
@@ -117,12 +127,14 @@ class CalibrationOptions:
             criterion=check_choice("criterion", criterion, CRITERIA),
             selection=check_choice("selection", selection, SELECTIONS),
             resampling=check_choice("resampling", resampling, RESAMPLING),
+            refit=check_choice("refit", refit, REFITS),
             regularization=check_choice("regularization", regularization, REGULARIZATIONS),
             overlap=check_integer("overlap", overlap, at_least=1),
             omega=_check_omega(omega),
             focal_sets=_check_kind(focal_sets, numbers),
             level=check_fraction("level", level),
             method=check_choice("method", method, METHODS),
+            pairs=check_pair_option(pairs),
             n_replicates=check_integer("n_replicates", n_replicates, at_least=1),
             tol=check_positive("tol", tol),
             max_iter=check_integer("max_iter", max_iter, at_least=1),
@@ -160,6 +172,7 @@ class CalibrationOptions:
         return replace(
             self,
             level=self.level if level is None else check_fraction("level", level),
+            nominal_level=self.nominal_level if level is None else None,
             focal_sets=_check_kind(
                 self.focal_sets if focal_sets is None else focal_sets, [n_clusters]
             ),
@@ -168,6 +181,10 @@ class CalibrationOptions:
             if overlap is None
             else check_integer("overlap", overlap, at_least=1),
         )
+
+    def pairs_for(self, n: int, n_clusters: int) -> ComparedPairs:
+        """Which pairs of n objects in this number of clusters are compared."""
+        return pairs_of(self.pairs, n, n_clusters)
 
     def sets_for(self, posteriors: Array, weights: Array) -> BoolArray:
         """The focal sets (f, c) for clusters with these posteriors (n, c) of weighted objects."""

@@ -9,6 +9,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from credpart._arrays import Array, IntArray
 from credpart._bootstrap import Replicates
+from credpart._bootstrap.draws import RESAMPLING
+from credpart._bootstrap.units import Design
 from credpart._checks import check_weights
 from credpart._memory import check_pairs
 from credpart.calibration_options import CalibrationOptions
@@ -20,7 +22,9 @@ from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MAX_ITE
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
 from credpart.pipeline import calibrate
-from credpart.result import CalibratedResult
+from credpart.result import CalibratedResult, Recommendation
+
+OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of the data
 
 
 class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -44,16 +48,25 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     criterion : {"bic", "icl", "aic"}
         How the number of clusters and the model are chosen.
     selection : {"each", "once"}
-        Choose the model again in each replicate, or once as in the paper.  Choosing once
-        ignores that the choice itself is uncertain, and makes the intervals too short.
+        Choose the model and the number of clusters again in each replicate, or once as in the
+        paper.  Choosing once ignores that the choice itself is uncertain, and makes the intervals
+        too short.  The partition has the clusters of the best fit in either case.
     n_replicates : int
         Number of bootstrap samples, B.
     resampling : {"nonparametric", "bayesian", "parametric"}
         Draws with replacement, Dirichlet weights, or new samples from the fit.
+    refit : {"auto", "full", "linear"}
+        Whether replicates are refitted by EM.  "auto" takes linear ones, which need one pass over
+        the objects, from 10 000 distinct objects on if true refits confirm them, as in `bootstrap`.
     level : float
         Confidence level of the intervals, in (0, 1).
-    method : {"percentile"}
+    method : {"percentile", "basic", "normal", "simultaneous"}
         How intervals are made of replicates, as in `pairwise_intervals`.
+    pairs : {"auto", "all"} or int
+        "all" compares all pairs of objects, as in the paper.  A number is that of landmarks:
+        a sample of the objects is compared pair by pair, and each object with a few weighted
+        ones of these only, so that time and memory grow linearly with n.  "auto" is all pairs up
+        to 2000 objects and landmarks above, and compares new objects with landmarks.
     focal_sets : {"singletons", "pairs", "overlapping", "full"} or array of shape (f, c)
         Sets of clusters that may carry mass.  "overlapping" takes the pairs of clusters that are
         mutual nearest neighbours: for many clusters.
@@ -70,7 +83,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     regularization : {"fallback", "none", "pooled"}
         As in `fit_mixture`.
     random_state : int, RandomState, Generator or None
-        Seed of the bootstrap, and of the k-means starts if ``n_starts`` is above 4.
+        Seed of the bootstrap, of the k-means starts if ``n_starts`` is above 4, and of the
+        subsample that a search of more than 20 000 objects begins with.
     n_jobs : int, optional
         Number of parallel jobs, as in joblib.  The result does not depend on it.
     verbose : int
@@ -92,9 +106,11 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     replicates_ : Replicates
         The refitted mixtures.
     intervals_ : PairwiseIntervals
-        Confidence intervals on the pairwise probabilities.
+        Confidence intervals on the pairwise probabilities: of all objects, or with landmarks of
+        the sample whose rows are ``result_.sample.rows``.
     objective_ : float
-        J of Eq. (9): squared distance between the intervals and [Bel, Pl], over all pairs.
+        J of Eq. (9): squared distance between the intervals and [Bel, Pl], over all pairs.  With
+        landmarks it is an estimate, from the pairs of the sample.
     n_iter_ : int
         Iterations of EM that led to the mixture.
     timings_ : dict
@@ -118,6 +134,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
+    result_: CalibratedResult
+
     def __init__(
         self,
         n_clusters: Any = "auto",
@@ -127,8 +145,10 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         selection: str = "each",
         n_replicates: int = 1000,
         resampling: str = "nonparametric",
+        refit: str = "auto",
         level: float = 0.9,
         method: str = "percentile",
+        pairs: Any = "auto",
         focal_sets: Any = "pairs",
         omega: bool = False,
         overlap: int = 2,
@@ -146,8 +166,10 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.selection = selection
         self.n_replicates = n_replicates
         self.resampling = resampling
+        self.refit = refit
         self.level = level
         self.method = method
+        self.pairs = pairs
         self.focal_sets = focal_sets
         self.omega = omega
         self.overlap = overlap
@@ -159,7 +181,14 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        strata: ArrayLike | None = None,
+    ) -> Self:
         """Fit the mixture, bootstrap it and build the partition.
 
         A fit that fails or is interrupted leaves the estimator as it was.
@@ -172,15 +201,27 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Present for scikit-learn's convention.
         sample_weight : array of shape (n,), optional
             Weights of the objects.  A weight of 2 is the object twice, in every stage.
+        groups : array of shape (n,), optional
+            Group of each object, such as its donor: bootstrap samples draw whole groups, since
+            objects of one group are not independent.
+        strata : array of shape (n,), optional
+            Stratum of each object: bootstrap samples draw objects, or groups, within each.
         """
         data, models = read(X, "model", self.model, at_least=2)
-        validate_data(BaseEstimator(), X, skip_check_array=True)  # refuses names of mixed types
+        columns = BaseEstimator()  # a blank one, which learns the number and names of the columns
+        validate_data(columns, X, skip_check_array=True)
         options = self._options(len(models))
-        check_pairs(len(data.values), options.n_replicates, min(options.n_clusters))
+        n, c = len(data.values), max(options.n_clusters)
+        check_pairs(options.pairs_for(n, c).n_sampled or n, options.n_replicates, c)
         weights = check_weights("sample_weight", sample_weight, len(data.values))
-        result = calibrate(data, weights, models, options, n_jobs=self.n_jobs, verbose=self.verbose)
-        validate_data(self, X, skip_check_array=True)  # keeps the number and names of the columns
-        self.result_: CalibratedResult = result
+        is_new = RESAMPLING[options.resampling].weigh is None
+        design = Design.check(groups, strata, weights, is_new=is_new)
+        result = calibrate(
+            data, weights, models, options, design, n_jobs=self.n_jobs, verbose=self.verbose
+        )
+        kept = {name: value for name, value in vars(self).items() if name not in OF_COLUMNS}
+        # One assignment: an interruption finds the earlier fit or this one, never parts of both.
+        self.__dict__ = kept | vars(columns) | {"result_": result}
         return self
 
     @property
@@ -210,12 +251,12 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def intervals_(self) -> PairwiseIntervals:
-        """Confidence intervals on the pairwise probabilities."""
+        """Confidence intervals on the pairwise probabilities, of all objects or of a sample."""
         return self.result_.intervals
 
     @property
     def objective_(self) -> float:
-        """J of Eq. (9)."""
+        """J of Eq. (9), or with landmarks an estimate of it."""
         return self.result_.objective
 
     @property
@@ -229,11 +270,17 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return dict(self.result_.timings)
 
     @overload
-    def intervals(self, level: float | None = None) -> PairwiseIntervals: ...
+    def intervals(
+        self, level: float | None = None, *, method: str | None = None
+    ) -> PairwiseIntervals: ...
     @overload
-    def intervals(self, level: Sequence[float]) -> list[PairwiseIntervals]: ...
-    def intervals(self, level: Any = None) -> Any:
-        """Intervals at another level, or at several, from the same replicates.
+    def intervals(
+        self, level: Sequence[float], *, method: str | None = None
+    ) -> list[PairwiseIntervals]: ...
+    def intervals(self, level: Any = None, *, method: str | None = None) -> Any:
+        """Intervals at another level, or at several, or by another method.
+
+        They are made of the same replicates, and are those of the same objects as ``intervals_``.
 
         Examples
         --------
@@ -245,7 +292,9 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         level = self.level if level is None else level
-        return self.result_.intervals_at(level, n_jobs=self.n_jobs, verbose=self.verbose)
+        return self.result_.intervals_at(
+            level, method=method, n_jobs=self.n_jobs, verbose=self.verbose
+        )
 
     def refit_partition(
         self,
@@ -279,12 +328,34 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         )
         return self
 
+    def recalibrate(self, audit: Recommendation) -> Self:
+        """Build intervals and partition anew at the level that an audit recommends.
+
+        The mixtures are not refitted.  ``result_`` is replaced, the parameter ``level`` stays what
+        was asked for, and `summary` names both.
+
+        Examples
+        --------
+        >>> from credpart import CalibratedClustering, audit
+        >>> from credpart.datasets import load_butterfly
+        >>> model = CalibratedClustering(2, model="EII", n_replicates=100, random_state=0)
+        >>> model = model.fit(load_butterfly().X)
+        >>> found = audit(model, n_datasets=4)
+        >>> model.recalibrate(found).intervals_.level == found.recommended_level
+        True
+        """
+        check_is_fitted(self)
+        self.result_ = self.result_.recalibrate(audit, n_jobs=self.n_jobs, verbose=self.verbose)
+        return self
+
     def predict_masses(self, X: Any) -> Array:
         """Masses (m, f) of new objects, each against the fitted ones.
 
-        The replicates give the intervals between new and fitted objects, and one quadratic
-        program for each object gives its masses; the fitted objects' masses stay as they are.
-        Time grows linearly with the number of new objects.
+        The replicates give the intervals between new objects and landmarks, a few weighted
+        objects that stand for the fitted ones, and one quadratic program for each object gives
+        its masses; the fitted objects' masses stay as they are.  With ``pairs="all"`` every fitted
+        object is a landmark.  Time grows linearly with the number of new objects, and the masses
+        of one do not depend on the others.
 
         Examples
         --------
@@ -335,8 +406,10 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             selection=self.selection,
             n_replicates=self.n_replicates,
             resampling=self.resampling,
+            refit=self.refit,
             level=self.level,
             method=self.method,
+            pairs=self.pairs,
             focal_sets=self.focal_sets,
             omega=self.omega,
             overlap=self.overlap,

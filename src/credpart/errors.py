@@ -25,8 +25,11 @@ __all__ = [
     "InputTypeError",
     "MissingFileError",
     "MissingPackageError",
+    "NoMixtureError",
     "OutputError",
     "UnsupportedError",
+    "WorkerError",
+    "WorkerWarning",
 ]
 
 
@@ -311,6 +314,28 @@ class MissingPackageError(CredpartError, ImportError):
     """
 
 
+class WorkerError(CredpartError, RuntimeError):
+    """Worker processes were killed again and again.
+
+    Examples
+    --------
+    >>> from credpart.errors import WorkerError
+    >>> issubclass(WorkerError, RuntimeError)
+    True
+    """
+
+
+class NoMixtureError(CredpartError, AttributeError):
+    """A result that was made of posterior draws has no mixture, nor what needs one.
+
+    Examples
+    --------
+    >>> from credpart.errors import NoMixtureError
+    >>> issubclass(NoMixtureError, AttributeError)
+    True
+    """
+
+
 class CredpartWarning(UserWarning):
     """Base of all warnings of this library.
 
@@ -379,4 +404,15 @@ class DataWarning(CredpartWarning):
     ...     fit = fit_mixture(load_iris().X.assign(unit=1.0), 3, "EII")
     >>> print(caught[0].message)
     The data: column 'unit' is constant.
+    """
+
+
+class WorkerWarning(CredpartWarning):
+    """A worker process was killed, and its tasks were run again.
+
+    Examples
+    --------
+    >>> from credpart.errors import CredpartWarning, WorkerWarning
+    >>> issubclass(WorkerWarning, CredpartWarning)
+    True
     """

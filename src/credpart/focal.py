@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart._checks import check_choice, check_integer, check_weights, in_row
+from credpart._checks import check_choice, check_integer, check_weights, in_row, is_writable
 from credpart._messages import Message, Name, Setting
 from credpart.errors import InputError
 
@@ -284,6 +284,8 @@ def check_cluster_names(value: Iterable[str] | None, n_clusters: int) -> tuple[s
     names = () if isinstance(value, str) else tuple(str(name) for name in value)
     if len(names) != n_clusters or len(set(names)) != n_clusters:
         raise InputError("cluster_names", f"be {n_clusters} distinct names", value)
+    if not all(is_writable(name) for name in names):
+        raise InputError("cluster_names", "be text that UTF-8 can say", value)
     return names
 
 

@@ -1,23 +1,23 @@
 """The whole pipeline, the only module that runs all stages: data in, `CalibratedResult` out."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array
 from credpart._bootstrap.algorithm1 import run_bootstrap
-from credpart._bootstrap.draws import distinct
 from credpart._bootstrap.refits import Plan
+from credpart._bootstrap.units import Design
 from credpart._checks import Table, WeightedTable
 from credpart._columns import sortable
 from credpart._progress import Progress, shown
 from credpart.calibration_options import SELECTIONS, CalibrationOptions
+from credpart.mixture.distinct import distinct
 from credpart.mixture.fit import SearchOptions, fit_one
 from credpart.mixture.models import Model
 from credpart.mixture.search.selection import Selection, select
-from credpart.result import CalibratedResult, find_intervals, find_partition
+from credpart.result import CalibratedResult, find_intervals, find_partition, find_sample
 
 
 def calibrate(
@@ -25,12 +25,14 @@ def calibrate(
     weights: Array,
     models: Mapping[str, Model],
     options: CalibrationOptions,
+    design: Design | None = None,
     *,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> CalibratedResult:
     """Fit the mixture, bootstrap it and build the partition; all arguments are checked."""
     timings: dict[str, float] = {}
+    design = design or Design()
     with shown("select", verbose, timings) as progress:
         selection = choose_mixture(WeightedTable(data, weights), models, options, n_jobs, progress)
         mixture = selection.best
@@ -38,21 +40,35 @@ def calibrate(
         sets = options.sets_for(posteriors, weights)
     with shown("bootstrap", verbose, timings) as progress:  # Algorithm 1, lines 1-3
         fits = SELECTIONS[options.selection](selection)
+        objects = distinct(data.values, weights)
         plan = Plan(
-            distinct(data.values, weights),
+            objects,
             fits,
             options.resampling,
             options.criterion,
             options.regularization,
             options.limits,
+            options.refit,
             is_choice=len(fits) > 1,
+            units=design.units(objects, weights),
         )
         seeds = SeedSequence(options.seed).spawn(options.n_replicates)
         replicates = run_bootstrap(plan, seeds, n_jobs, progress)
     with shown("intervals", verbose, timings) as progress:  # Algorithm 1, lines 4-11
-        intervals = find_intervals(replicates, data, options, n_jobs, progress)
+        sample = find_sample(posteriors, weights, options)
+        intervals = find_intervals(replicates, data, sample, options, n_jobs, progress, posteriors)
     with shown("partition", verbose, timings) as progress:  # Algorithm 2
-        found = find_partition(intervals, sets, posteriors, weights, progress)
+        found = find_partition(
+            replicates,
+            WeightedTable(data, weights),
+            posteriors,
+            sample,
+            intervals,
+            sets,
+            options,
+            n_jobs,
+            progress,
+        )
     return CalibratedResult(
         data=data,
         weights=weights,
@@ -61,10 +77,12 @@ def calibrate(
         mixture=mixture,
         posteriors=posteriors,
         replicates=replicates,
+        sample=sample,
         intervals=intervals,
-        partition=replace(found.partition, index=data.index),
-        objective=found.objective,
         timings=timings,
+        groups=design.groups,
+        strata=design.strata,
+        **found._asdict(),
     )
 
 

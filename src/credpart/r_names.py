@@ -126,6 +126,7 @@ def bootclus(
         selection="once",
         n_replicates=B,
         level=level,
+        pairs="all",
         focal_sets=kind,
         omega=Omega,
         random_state=random_state,

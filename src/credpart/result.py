@@ -5,29 +5,40 @@ Plots, reports, diagnoses and files take this value; the estimator `CalibratedCl
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload, runtime_checkable
 
 import numpy as np
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
-from credpart._arrays import Array, BoolArray, IntArray
+from credpart._arrays import Array, BoolArray, IntArray, make_read_only
 from credpart._bootstrap import Replicates
-from credpart._checks import Table
+from credpart._checks import Table, WeightedTable
 from credpart._columns import as_frame
-from credpart._irqp import IRQPResult, irqp, row_masses
+from credpart._irqp import irqp
 from credpart._irqp.starting_masses import from_posteriors
+from credpart._messages import Message
 from credpart._progress import Progress, shown
 from credpart.calibration_options import CalibrationOptions
-from credpart.errors import InputError
-from credpart.intervals import PairwiseIntervals, cross_intervals, pairwise_intervals
+from credpart.errors import InputError, InputTypeError
+from credpart.intervals import METHODS, PairwiseIntervals, by_object, pairwise_intervals
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.search.selection import Selection
+from credpart.pairs import (
+    Chosen,
+    Landmarks,
+    Sample,
+    choose_landmarks,
+    estimated_objective,
+    stratified_sample,
+)
 from credpart.partition import EvidentialPartition
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NEW_VALUES = 1 << 22  # posteriors and bounds of the new objects that are worked on together
+SAMPLE_KEY = (2**32 - 1,)  # a stream of random numbers that is not a replicate's
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -50,14 +61,21 @@ class CalibratedResult:
         Posterior probabilities of the mixture on its own data.
     replicates : Replicates
         The refitted mixtures.
+    sample : Sample
+        The objects that were all compared with each other, and their weights: all objects, or a
+        sample that stands for them.
     intervals : PairwiseIntervals
-        Confidence intervals on the pairwise probabilities.
+        Confidence intervals on the pairwise probabilities of the sample.
     partition : EvidentialPartition
-        The mass functions.
+        The mass functions of all objects.
     objective : float
-        J of Eq. (9).
+        J of Eq. (9) over all pairs; if there is a sample, an estimate from its pairs.
+    landmarks : Landmarks or None
+        The objects that new ones are compared with; None is all fitted objects.
     timings : mapping
         Seconds of each stage: select, bootstrap, intervals, partition.
+    groups, strata : array of int, shape (n,), or None
+        Codes of the groups and strata in which objects were resampled.
 
     Examples
     --------
@@ -78,14 +96,18 @@ class CalibratedResult:
     mixture: MixtureFit
     posteriors: Array
     replicates: Replicates
+    sample: Sample
     intervals: PairwiseIntervals
     partition: EvidentialPartition
     objective: float
+    landmarks: Landmarks | None
     timings: Mapping[str, float]
+    groups: IntArray | None = None
+    strata: IntArray | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.data.values, self.weights, self.posteriors):
-            array.flags.writeable = False
+        codes = [array for array in (self.groups, self.strata) if array is not None]
+        make_read_only(self.data.values, self.weights, self.posteriors, *self.sample, *codes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By the constructor: a copied or unpickled result has read-only arrays too.
@@ -109,6 +131,23 @@ class CalibratedResult:
         return self.partition.labels
 
     @property
+    def is_sampled(self) -> bool:
+        """Whether `intervals` are those of a sample, and J is estimated from it."""
+        return len(self.sample.rows) < self.n_objects
+
+    @property
+    def compared(self) -> EvidentialPartition:
+        """The masses of the objects whose pairs `intervals` holds, in the same order."""
+        if not self.is_sampled:
+            return self.partition
+        rows, index = self.sample.rows, self.partition.index
+        return replace(
+            self.partition,
+            masses=self.partition.masses[rows],
+            index=None if index is None else index[rows],
+        )
+
+    @property
     def column_names(self) -> list[str]:
         """Names of the columns; columns without names are counted from 1."""
         d = self.data.values.shape[1]
@@ -130,15 +169,20 @@ class CalibratedResult:
         n_bounds = w.sum() ** 2 - (w * np.minimum(w, 1.0)).sum()
         return float(np.sqrt(self.objective / n_bounds))
 
+    @property
+    def models(self) -> list[Any]:
+        """The models that were tried: names, and the classes of families of one's own."""
+        own = {type(fit.family).__name__: type(fit.family) for fit in self.selection.fits.values()}
+        return [own.get(name, name) for name in self.selection.models]
+
     def parameters(self) -> dict[str, Any]:
         """Parameters of a `CalibratedClustering` that finds this result in these data."""
         options = {field.name: getattr(self.options, field.name) for field in fields(self.options)}
         seed, is_auto = options.pop("seed"), options.pop("is_auto")
-        own = {type(fit.family).__name__: type(fit.family) for fit in self.selection.fits.values()}
-        models = [own.get(name, name) for name in self.selection.models]
+        options.pop("nominal_level")  # the result has the level that an audit recommended
         return options | {
             "n_clusters": "auto" if is_auto else _one_or_all(self.options.n_clusters),
-            "model": _one_or_all(models),
+            "model": _one_or_all(self.models),
             "random_state": seed,
         }
 
@@ -146,22 +190,51 @@ class CalibratedResult:
         """The data as a DataFrame, with the categories that the codes stand for."""
         return as_frame(self.data)
 
+    @property
+    def estimate(self) -> Array | None:
+        """Posteriors (n, c) that methods for intervals may start from; None if there are none."""
+        return self.posteriors
+
     @overload
     def intervals_at(
-        self, level: float, *, n_jobs: int | None = ..., verbose: int = ...
+        self,
+        level: float,
+        *,
+        method: str | None = ...,
+        n_jobs: int | None = ...,
+        verbose: int = ...,
     ) -> PairwiseIntervals: ...
     @overload
     def intervals_at(
-        self, level: Sequence[float], *, n_jobs: int | None = ..., verbose: int = ...
+        self,
+        level: Sequence[float],
+        *,
+        method: str | None = ...,
+        n_jobs: int | None = ...,
+        verbose: int = ...,
     ) -> list[PairwiseIntervals]: ...
     def intervals_at(
-        self, level: float | Sequence[float], *, n_jobs: int | None = None, verbose: int = 0
+        self,
+        level: float | Sequence[float],
+        *,
+        method: str | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> PairwiseIntervals | list[PairwiseIntervals]:
-        """Intervals at another level, or at several, from the same replicates."""
+        """Intervals of the sample at other levels or by another method, from the same replicates.
+
+        ``method`` is as in `pairwise_intervals`; None is that of the options.
+        """
+        rows, estimate = self.sample.rows, self.estimate
         with shown("intervals", verbose) as progress:
-            posteriors = self.replicates.posteriors_of(self.data.values, n_jobs=n_jobs)
+            posteriors = self.replicates.posteriors_of(self.data.values[rows], n_jobs=n_jobs)
             return pairwise_intervals(
-                posteriors, level, method=self.options.method, n_jobs=n_jobs, progress=progress
+                posteriors,
+                level,
+                method=self.options.method if method is None else method,
+                estimate=None if estimate is None else estimate[rows],
+                n_jobs=n_jobs,
+                progress=progress,
             )
 
     def refit_partition(
@@ -179,7 +252,7 @@ class CalibratedResult:
         The arguments that are given replace those of the options.
         """
         options = self.options.replaced(
-            self.mixture.n_clusters,
+            self.partition.n_clusters,
             level=level,
             focal_sets=focal_sets,
             omega=omega,
@@ -187,70 +260,260 @@ class CalibratedResult:
         )
         sets, timings = options.sets_for(self.posteriors, self.weights), dict(self.timings)
         with shown("intervals", verbose, timings) as progress:
-            intervals = find_intervals(self.replicates, self.data, options, n_jobs, progress)
+            intervals = find_intervals(
+                self.replicates, self.data, self.sample, options, n_jobs, progress, self.estimate
+            )
         with shown("partition", verbose, timings) as progress:
-            found = find_partition(intervals, sets, self.posteriors, self.weights, progress)
-        return replace(
-            self,
-            options=options,
-            intervals=intervals,
-            partition=replace(found.partition, index=self.data.index),
-            objective=found.objective,
-            timings=timings,
-        )
+            found = find_partition(
+                self.replicates,
+                WeightedTable(self.data, self.weights),
+                self.posteriors,
+                self.sample,
+                intervals,
+                sets,
+                options,
+                n_jobs,
+                progress,
+            )
+        return self._with(options=options, intervals=intervals, timings=timings, **found._asdict())
+
+    def _with(self, **changes: Any) -> "CalibratedResult":
+        """The result with other parts."""
+        return replace(self, **changes)
+
+    def recalibrate(
+        self, audit: "Recommendation", *, n_jobs: int | None = None, verbose: int = 0
+    ) -> "CalibratedResult":
+        """The result at the level that an audit of it recommends, from the same replicates.
+
+        ``options.level`` is then the level of the intervals, ``options.nominal_level`` the one that
+        was asked for.
+
+        Examples
+        --------
+        >>> from credpart import CalibratedClustering, audit
+        >>> from credpart.datasets import load_butterfly
+        >>> model = CalibratedClustering(2, model="EII", n_replicates=100, random_state=0)
+        >>> result = model.fit(load_butterfly().X).result_
+        >>> options = result.recalibrate(audit(result, n_datasets=4)).options
+        >>> options.nominal_level, options.level > 0.9
+        (0.9, True)
+        """
+        if not isinstance(audit, Recommendation):
+            raise InputTypeError("audit", "be what `audit` returns", type(audit).__name__)
+        about = (audit.model, audit.n_clusters, audit.loglik)
+        mine = (self.mixture.model, self.mixture.n_clusters, self.mixture.loglik)
+        if about != mine:
+            raise InputError(
+                "audit",
+                f"be of this fit ({mine[0]}, n_clusters={mine[1]}, loglik={mine[2]:.3f})",
+                Message(f"one of {about[0]}, n_clusters={about[1]}, loglik={about[2]:.3f}"),
+                "Audit the fit again.",
+            )
+        found = self.refit_partition(level=audit.recommended_level, n_jobs=n_jobs, verbose=verbose)
+        return replace(found, options=replace(found.options, nominal_level=audit.nominal_level))
 
     def predict_masses(self, X: Any, *, n_jobs: int | None = None, verbose: int = 0) -> Array:
         """Masses (m, f) of new objects, each against the fitted ones."""
         values = self.mixture.columns.read(X).values
         return self.masses_of(values, n_jobs=n_jobs, verbose=verbose)
 
+    def known(self, *, n_jobs: int | None = None) -> Landmarks:
+        """The objects that new ones are compared with, which may be all that were fitted."""
+        if self.landmarks is not None:
+            return self.landmarks
+        places = np.flatnonzero(self.weights > 0.0)
+        return as_landmarks(
+            Chosen(places, self.weights[places]),
+            self.replicates,
+            self.data.values,
+            self.partition,
+            self.options,
+            n_jobs,
+            self.posteriors,
+            self.intervals.pointwise_level,
+        )
+
     def masses_of(self, values: Array, *, n_jobs: int | None = None, verbose: int = 0) -> Array:
         """`predict_masses` of checked values (m, d), in which categories are codes."""
-        B, (n, f) = len(self.replicates), self.partition.masses.shape
-        size = max(1, NEW_VALUES // (B * self.partition.n_clusters + 2 * n))
-        known = self.replicates.posteriors_of(self.data.values, n_jobs=n_jobs)
-        masses = np.empty((len(values), f))
+        known, estimate = self.known(n_jobs=n_jobs), None
+        if METHODS[self.options.method].needs_estimate:
+            estimate = self.mixture.posteriors_of(values)
         with shown("predict", verbose) as progress:
-            for first in range(0, len(values), size):
-                rows = slice(first, first + size)
-                new = self.replicates.posteriors_of(values[rows], n_jobs=n_jobs)
-                bounds = cross_intervals(
-                    new, known, self.intervals.level, method=self.options.method, n_jobs=n_jobs
-                )
-                masses[rows] = row_masses(self.partition, *bounds, sample_weight=self.weights)
-                if progress is not None:
-                    progress("predict", min(1.0, rows.stop / len(values)))
-        return masses
+            return masses_from(known, self.replicates, values, n_jobs, progress, estimate)
 
 
 def _one_or_all(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else list(values)
 
 
+def find_sample(posteriors: Array, weights: Array, options: CalibrationOptions) -> Sample:
+    """The objects that are all compared with each other; each cluster has its share."""
+    n, c = posteriors.shape
+    size = options.pairs_for(n, c).n_sampled
+    rng = np.random.default_rng(SeedSequence(options.seed, spawn_key=SAMPLE_KEY))
+    return stratified_sample(posteriors.argmax(axis=1), weights, size, rng)
+
+
 def find_intervals(
     replicates: Replicates,
     data: Table,
+    sample: Sample,
     options: CalibrationOptions,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    estimate: Array | None = None,
 ) -> PairwiseIntervals:
-    """Algorithm 1, lines 4-11."""
-    posteriors = replicates.posteriors_of(data.values, n_jobs=n_jobs)
+    """Algorithm 1, lines 4-11, for the pairs of a sample, which may be all objects.
+
+    ``estimate`` has the posteriors (n, c) of all objects in the fit, for methods that need them.
+    """
+    posteriors = replicates.posteriors_of(data.values[sample.rows], n_jobs=n_jobs)
     return pairwise_intervals(
-        posteriors, options.level, method=options.method, n_jobs=n_jobs, progress=progress
+        posteriors,
+        options.level,
+        method=options.method,
+        estimate=None if estimate is None else estimate[sample.rows],
+        n_jobs=n_jobs,
+        progress=progress,
     )
 
 
+class Found(NamedTuple):
+    """The last stage of a result; see `CalibratedResult`."""
+
+    partition: EvidentialPartition
+    objective: float
+    landmarks: Landmarks | None
+
+
 def find_partition(
+    replicates: Replicates,
+    data: WeightedTable,
+    posteriors: Array,
+    sample: Sample,
     intervals: PairwiseIntervals,
     sets: BoolArray,
-    posteriors: Array,
-    weights: Array,
+    options: CalibrationOptions,
+    n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> IRQPResult:
-    """Algorithm 2, from the posteriors: so cluster k is component k of the mixture."""
-    start = from_posteriors(posteriors, sets)
-    return irqp(intervals, sets, sample_weight=weights, start=start, progress=progress)
+) -> Found:
+    """Algorithm 2 for a sample, which may be all objects; landmarks give others their masses.
+
+    It starts from the posteriors: so cluster k is component k of the mixture.
+    """
+    rows, values = sample.rows, data.table.values
+    n, c = posteriors.shape
+    is_sampled = len(rows) < n
+    found = irqp(
+        intervals,
+        sets,
+        sample_weight=sample.weights,
+        start=from_posteriors(posteriors[rows], sets),
+        progress=None if progress is None else _scaled(progress, 0.0, 0.5 if is_sampled else 1.0),
+    )
+    number, landmarks = options.pairs_for(n, c).n_landmarks, None
+    if is_sampled or number is not None:
+        chosen = choose_landmarks(intervals, sample.weights, number, options.seed)
+        landmarks = as_landmarks(
+            chosen,
+            replicates,
+            values[rows],
+            found.partition,
+            options,
+            n_jobs,
+            posteriors[rows],
+            intervals.pointwise_level,
+        )
+    if not is_sampled or landmarks is None:
+        return Found(replace(found.partition, index=data.table.index), found.objective, landmarks)
+    rest = None if progress is None else _scaled(progress, 0.5, 1.0)
+    masses = masses_from(landmarks, replicates, values, n_jobs, rest, posteriors)
+    partition = EvidentialPartition(masses, sets, index=data.table.index)
+    compared = EvidentialPartition(masses[rows], sets)
+    objective = estimated_objective(intervals, compared, sample, data.weights)
+    return Found(partition, objective, landmarks)
+
+
+def as_landmarks(
+    chosen: Chosen,
+    replicates: Replicates,
+    values: Array,
+    partition: EvidentialPartition,
+    options: CalibrationOptions,
+    n_jobs: int | None = None,
+    estimate: Array | None = None,
+    pointwise_level: float | None = None,
+) -> Landmarks:
+    """Some of the objects with these values, masses and posteriors in the fit as landmarks."""
+    posteriors = replicates.posteriors_of(values[chosen.places], n_jobs=n_jobs)
+    if not METHODS[options.method].needs_estimate:
+        estimate = None
+    masses = partition.masses[chosen.places]
+    return Landmarks(
+        EvidentialPartition(masses, partition.focal_sets),
+        chosen.weights,
+        by_object("posteriors", posteriors),
+        options.level,
+        options.method,
+        None if estimate is None else estimate[chosen.places],
+        pointwise_level,
+    )
+
+
+def masses_from(
+    landmarks: Landmarks,
+    replicates: Replicates,
+    values: Array,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    estimate: Array | None = None,
+) -> Array:
+    """Masses (m, f) of objects with checked values (m, d), block by block.
+
+    ``estimate`` has their posteriors (m, c) in the fit, for methods that need them.
+    """
+    n_known, c, B = landmarks.posteriors.shape
+    size = max(1, NEW_VALUES // (B * c + 2 * n_known))
+    masses = np.empty((len(values), len(landmarks.partition.focal_sets)))
+    for first in range(0, len(values), size):
+        rows = slice(first, first + size)
+        new = replicates.posteriors_of(values[rows], n_jobs=n_jobs)
+        point = None if estimate is None else estimate[rows]
+        masses[rows] = landmarks.masses(new, estimate=point, n_jobs=n_jobs)
+        if progress is not None:
+            progress("predict", min(1.0, rows.stop / len(values)))
+    return masses
+
+
+def _scaled(progress: Progress, start: float, stop: float) -> Progress:
+    """The progress of a part of the stage "partition"."""
+    return lambda stage, share: progress("partition", start + (stop - start) * share)
+
+
+@runtime_checkable
+class Recommendation(Protocol):
+    """What an audit says of a fit, as far as a result has to know."""
+
+    @property
+    def model(self) -> str:
+        """Model of the fitted mixture."""
+
+    @property
+    def n_clusters(self) -> int:
+        """Its number of clusters."""
+
+    @property
+    def loglik(self) -> float:
+        """Its log-likelihood."""
+
+    @property
+    def nominal_level(self) -> float:
+        """The coverage that is asked for."""
+
+    @property
+    def recommended_level(self) -> float:
+        """The level of intervals that have it."""
 
 
 class Fitted(Protocol):

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credpart import __version__
-from credpart._bootstrap.replicates import FamilyReplicates, Replicates
+from credpart._bootstrap.replicates import FamilyReplicates, RefitDecision, Replicates
 from credpart._checks import Table
 from credpart._columns import Columns
-from credpart._messages import Message, Name
+from credpart._messages import Message
+from credpart._stored_models import check_parameters_of_calls, check_result, check_sizes
 from credpart.calibration_options import CalibrationOptions
 from credpart.clustering import CalibratedClustering
 from credpart.errors import InputError, InputTypeError
@@ -31,18 +32,23 @@ from credpart.mixture.fit import MixtureFit
 from credpart.mixture.models import FAMILIES
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.search.selection import Selection
+from credpart.pairs import Landmarks, Sample
 from credpart.partition import EvidentialPartition
 from credpart.partition.npz import (
-    UNREADABLE,
+    KINDS,
+    MOST_LEVELS,
     decode_index,
+    depth,
     dump_npz,
     encode_index,
+    one_error,
     read_npz,
     write_npz,
 )
 from credpart.result import CalibratedResult
 
-LAYOUT = "credpart.CalibratedClustering.3"
+LAYOUT = "credpart.CalibratedClustering.4"
+VALUE_LAYOUT = "credpart.value.1"
 
 Family = type[MixtureFamily[Any]]  # whatever its parameters are
 
@@ -54,9 +60,12 @@ VALUES: Mapping[str, type] = {
         Columns,
         EvidentialPartition,
         FamilyReplicates,
+        Landmarks,
         MixtureFit,
         PairwiseIntervals,
+        RefitDecision,
         Replicates,
+        Sample,
         Selection,
         Standardisation,
         Status,
@@ -96,7 +105,8 @@ def save_model(
     Notes
     -----
     A ``random_state`` that is not an integer is not kept: the loaded estimator has None, and its
-    ``result_.options.seed`` says which seed gives the same result.
+    ``result_.options.seed`` says which seed gives the same result.  Timings are not kept either:
+    two models of the same data and seed make the same file.
 
     Examples
     --------
@@ -159,23 +169,35 @@ def load_with_notes(
 ) -> tuple[CalibratedClustering, dict[str, Any]]:
     """Return the model that `save_model` wrote, and the notes beside it."""
     own = {family.__name__: _check_family("families", family) for family in families}
-    try:
-        about, arrays = read_npz(Path(path), LAYOUT)
+    with one_error(path, "save_model"):
+        about, arrays = read_npz(Path(path), LAYOUT, check_sizes)
         missing = [name for name in about["own_families"] if name not in own]
         if not missing:
             content = Content(**about["content"])
             model = _estimator(_Reader(arrays, content.objects, own), content)
             return model, dict(about["notes"])
-    except UNREADABLE as error:
-        requirement = Message("be a file written by ", Name("save_model"))
-        got = Message(f"{os.fspath(path)!r} ({error})")
-        raise InputError("path", requirement, got) from error
     raise InputError(
         "families",
         f"hold the classes of all families of one's own that the model has, {', '.join(missing)}",
         list(families),
         f"Call `load_model(path, families=[{', '.join(about['own_families'])}])`.",
     )
+
+
+def save_value(value: Any, path: Path) -> None:
+    """Write one of the values that a result is made of, or a mapping or list of these."""
+    writer = _Writer()
+    encoded = writer.encode(value)
+    about = {"layout": VALUE_LAYOUT, "objects": writer.objects, "value": encoded}
+    arrays = {str(i): array for i, array in enumerate(writer.arrays)}
+    write_npz(path, about, **arrays)
+
+
+def load_value(path: Path, families: Sequence[Family] = ()) -> Any:
+    """Return the value that `save_value` wrote."""
+    about, arrays = read_npz(path, VALUE_LAYOUT)
+    own = {family.__name__: family for family in families}
+    return _Reader(arrays, about["objects"], own).decode(about["value"])
 
 
 def _encoded(
@@ -204,6 +226,9 @@ def _encoded(
         "own_families": sorted(writer.own),
         "content": content._asdict(),
     }
+    if depth(about) > MOST_LEVELS:
+        got = Message("more than that")
+        raise InputError("notes", f"have at most {MOST_LEVELS - 1} levels of lists in lists", got)
     return about, {str(i): array for i, array in enumerate(writer.arrays)}
 
 
@@ -214,7 +239,12 @@ def _estimator(reader: "_Reader", content: Content) -> CalibratedClustering:
         raise ValueError(f"its parameters are {list(parameters)}")
     if not isinstance(result, CalibratedResult):
         raise ValueError(f"its result is a {type(result).__name__}")
-    return _fitted(model.set_params(**parameters), result, reader.decode(content.feature_names))
+    check_parameters_of_calls(parameters)
+    check_result(result)
+    names = reader.decode(content.feature_names)
+    if names is not None and len(names) != result.data.values.shape[1]:
+        raise ValueError("it has names of other columns")
+    return _fitted(model.set_params(**parameters), result, names)
 
 
 def _fitted(
@@ -276,12 +306,7 @@ class _Writer:
         for kind, encode in ENCODERS.items():
             if isinstance(value, kind):
                 return encode(self, value)
-        raise InputTypeError(
-            "model",
-            "hold arrays, numbers and text to be saved",
-            value,
-            "A family of your own can say in `state` what it has to remember.",
-        )
+        raise _refusal(value)
 
     def family(self, family: Family) -> dict[str, Any]:
         """A family by its name."""
@@ -294,6 +319,8 @@ class _Writer:
         """Arrays of objects, such as names of columns, would need pickle."""
         if value.dtype == object:
             return {"names": [str(name) for name in value]}
+        if value.dtype.kind not in KINDS or not value.dtype.itemsize:
+            raise _refusal(value)
         self.arrays.append(value)
         return {"array": len(self.arrays) - 1}
 
@@ -303,8 +330,19 @@ class _Writer:
         return {"object": len(self.objects) - 1}
 
 
+def _refusal(value: Any) -> InputTypeError:
+    return InputTypeError(
+        "model",
+        "hold arrays, numbers and text to be saved",
+        value,
+        "A family of your own can say in `state` what it has to remember.",
+    )
+
+
 def _fields(value: Any) -> dict[str, Any]:
     """What a value of the closed list is made from."""
+    if isinstance(value, CalibratedResult):
+        value = dataclasses.replace(value, timings={})
     if isinstance(value, Enum):
         return {"value": value.value}
     if isinstance(value, tuple):

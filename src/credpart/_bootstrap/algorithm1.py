@@ -1,4 +1,4 @@
-"""Refit a mixture to bootstrap samples (Algorithm 1, lines 1-3), by chunks.
+"""Refit a mixture to bootstrap samples (Algorithm 1, lines 1-3), by chunks, or move it linearly.
 
 The size of a chunk depends on the problem alone, so the number of jobs and the backend do not
 change the result.  Large chunks are fast: each step of EM is one call for all of them, and on small
@@ -6,30 +6,43 @@ data threads would only wait for each other.
 """
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 
-from credpart._bootstrap.draws import RESAMPLING, distinct
-from credpart._bootstrap.refits import Plan, Refits, contenders, join, refit
+from credpart._bootstrap.draws import RESAMPLING
+from credpart._bootstrap.large_samples import (
+    FULL_ROWS,
+    LINEAR_FROM,
+    attempt_linear,
+    can_shrink,
+    shrunken_refits,
+)
+from credpart._bootstrap.refits import Plan, Refits, cell_of, contenders, join, refit
 from credpart._bootstrap.replicates import Replicates
+from credpart._bootstrap.units import Design
 from credpart._checks import check_choice, check_integer, check_weights
-from credpart._messages import Name
+from credpart._memory import free_memory
+from credpart._messages import Message, Name
+from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._random import RandomState, seed_sequence
 from credpart.errors import DegeneracyWarning, InputError
 from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.distinct import distinct
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits, Status
 from credpart.mixture.screening import check_total
 
 CHUNK_VALUES = 1 << 21  # posteriors of the replicates that are refitted together
 SMALLEST, LARGEST = 16, 1024  # replicates in a chunk
-PILOT = 64  # first replicates, which try every model
+# First replicates, which try every model: after each of these numbers, those without a real chance
+# are left out.
+PILOTS = (16, 64)
 
 
 def bootstrap(
@@ -38,8 +51,11 @@ def bootstrap(
     n_replicates: int = 1000,
     *,
     resampling: str = "nonparametric",
+    refit: str = "auto",
     criterion: str = "bic",
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    strata: ArrayLike | None = None,
     regularization: str = "fallback",
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
@@ -54,17 +70,28 @@ def bootstrap(
     X : array or DataFrame of shape (n, d)
         The objects.
     fit : MixtureFit or sequence of MixtureFit
-        The fit to start from, of any family.  With several fits of the same data and the same
-        number of clusters, the model is chosen again in every replicate by the criterion;
-        replicates of different families stand side by side.
+        The fit to start from, of any family.  With several fits of the same data, which differ in
+        their model or number of clusters, these are chosen again in every replicate by the
+        criterion; the first fit is the one that replicates are to be compared with.
     n_replicates : int
         Number of replicates, B.
     resampling : {"nonparametric", "bayesian", "parametric"}
         Draws with replacement, Dirichlet weights, or new samples from the (first) fit.
+    refit : {"auto", "full", "linear"}
+        "full" refits the mixture to every sample by EM.  "linear" takes the fixed point of EM as
+        linear in the sample, which is accurate where every cluster has many objects and takes one
+        pass over them.  "auto" does so from 10 000 distinct objects on, unless thirty true refits
+        or other signs speak against it; ``decision`` of the result says which, and why.
     criterion : {"bic", "icl", "aic"}
-        How the model is chosen in a replicate.
+        How the model and the number of clusters are chosen in a replicate.  Each parameter costs
+        one unit more than in a choice for the data, unless samples are parametric: see Notes.
     sample_weight : array of shape (n,), optional
         Weights of the objects: how often each was seen.  Their sum is the size of a sample.
+    groups : array of shape (n,), optional
+        Group of each object, such as its donor: whole groups are drawn, as many as there are,
+        since objects of one group are not independent.  Replicates are then refits.
+    strata : array of shape (n,), optional
+        Stratum of each object: objects, or groups, are drawn within each stratum.
     regularization : {"fallback", "none", "pooled"}
         As in `fit_mixture`, for each replicate.  No replicate is ever redrawn: with "none" a
         degenerate one keeps its last good parameters and says so in ``status``.
@@ -90,6 +117,10 @@ def bootstrap(
     So neither the order of the rows, nor whether an object is repeated or has a weight, changes
     what is drawn.
 
+    A bootstrap sample repeats what is peculiar to the data, so that replicates would favour large
+    models: twice the log-likelihood at its maximum exceeds that of the data by one for each
+    parameter, on average.  The criterion of a replicate subtracts as much.
+
     Examples
     --------
     >>> from credpart import bootstrap, fit_mixture
@@ -102,15 +133,21 @@ def bootstrap(
     fits = _check_fits(fit)
     table = fits[0].columns.read(X)
     weights = check_weights("sample_weight", sample_weight, len(table.values))
-    check_total(weights, fits[0].n_clusters)
+    check_total(weights, max(one.n_clusters for one in fits))
+    check_choice("resampling", resampling, RESAMPLING)
+    is_new = RESAMPLING[resampling].weigh is None
+    design = Design.check(groups, strata, weights, is_new=is_new)
+    objects = distinct(table.values, weights)
     plan = Plan(
-        distinct(table.values, weights),
+        objects,
         fits,
-        check_choice("resampling", resampling, RESAMPLING),
+        resampling,
         check_choice("criterion", criterion, CRITERIA),
         check_choice("regularization", regularization, REGULARIZATIONS),
         Limits.check(tol, max_iter),
+        check_choice("refit", refit, REFITS),
         is_choice=len(fits) > 1,
+        units=design.units(objects, weights),
     )
     B = check_integer("n_replicates", n_replicates, at_least=1)
     return run_bootstrap(plan, seed_sequence(random_state).spawn(B), n_jobs, progress)
@@ -123,14 +160,60 @@ def run_bootstrap(
     progress: Progress | None = None,
 ) -> Replicates:
     """`bootstrap` with checked arguments, and a seed for each replicate."""
-    report, refits, done = progress or silent, [], 0
+    replicates = REFITS[plan.refit](plan, seeds, n_jobs, progress or silent)
+    warn_user(replicates, is_asked=REGULARIZATIONS[plan.regularization].is_asked)
+    return replicates
+
+
+def refit_fully(
+    plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None, progress: Progress
+) -> Replicates:
+    """Refit the mixture to every sample."""
+    refits, done = [], 0
     for some in _refit_all(plan, seeds, n_jobs):
         refits.append(some)
         done += len(some.loglik)
-        report("bootstrap", done / len(seeds))
-    replicates = join(plan, refits)
-    _warn_user(replicates, is_asked=REGULARIZATIONS[plan.regularization].is_asked)
-    return replicates
+        progress("bootstrap", done / len(seeds))
+    return join(plan, refits)
+
+
+def move_linearly(
+    plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None, progress: Progress
+) -> Replicates:
+    """Linear replicates, whatever speaks against them; an error if there are none."""
+    attempt = attempt_linear(plan, seeds, n_jobs)
+    if attempt.replicates is None:
+        where = f"be 'auto' or 'full' where {' and '.join(attempt.decision.reasons)}"
+        raise InputError("refit", where, "linear")
+    return attempt.replicates
+
+
+def refit_if_needed(
+    plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None, progress: Progress
+) -> Replicates:
+    """Linear replicates of large samples if nothing speaks against them, and else refits."""
+    if len(plan.objects.X) < LINEAR_FROM:
+        return refit_fully(plan, seeds, n_jobs, progress)
+    plan, replicates, decision = attempt_linear(plan, seeds, n_jobs)
+    if replicates is not None and not decision.reasons:
+        return replicates
+    if len(plan.objects.X) <= FULL_ROWS or not can_shrink(plan):
+        decision = replace(decision, kind="full")
+        return replace(refit_fully(plan, seeds, n_jobs, progress), decision=decision)
+
+    def refit_some(some: Plan) -> Replicates:
+        return refit_fully(some, seeds, n_jobs, progress)
+
+    figures = {**decision.figures, "rows": float(FULL_ROWS)}
+    decision = replace(decision, kind="subsample", figures=figures)
+    return replace(shrunken_refits(plan, refit_some, seeds[0]), decision=decision)
+
+
+REFITS: Mapping[str, Callable[[Plan, Sequence[SeedSequence], int | None, Progress], Replicates]] = {
+    "auto": refit_if_needed,
+    "full": refit_fully,
+    "linear": move_linearly,
+}
 
 
 def chunk_size(n: int, width: int) -> int:
@@ -145,21 +228,25 @@ def chunk_size(n: int, width: int) -> int:
 
 def _check_fits(fit: MixtureFit | Sequence[MixtureFit]) -> tuple[MixtureFit, ...]:
     fits = (fit,) if isinstance(fit, MixtureFit) else tuple(fit)
-    if len({(one.columns, one.n_objects, one.n_clusters) for one in fits}) != 1:
-        same = "hold fits of the same data with the same number of clusters"
-        raise InputError("fit", same, list(fits))
-    if len({one.model for one in fits}) < len(fits):
-        raise InputError("fit", "hold one fit of each model", list(fits))
+    if len({(one.columns, one.n_objects) for one in fits}) != 1:
+        raise InputError("fit", "hold fits of the same data", list(fits))
+    if len({cell_of(one) for one in fits}) < len(fits):
+        once = "hold one fit of each model and number of clusters"
+        raise InputError("fit", once, list(fits))
     return fits
 
 
 def _refit_all(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None) -> Iterator[Refits]:
     """Refit all replicates; those after a pilot only under models that have a real chance."""
-    if len(plan.fits) > 1:
-        pilot = list(_refit_chunks(plan, seeds[:PILOT], n_jobs))
-        yield from pilot
-        plan, seeds = contenders(plan, pilot), seeds[PILOT:]
-    yield from _refit_chunks(plan, seeds, n_jobs)
+    done = 0
+    for end in PILOTS:
+        if len(plan.fits) > 1:
+            pilot = list(_refit_chunks(plan, seeds[done:end], n_jobs))
+            yield from pilot
+            plan, done = contenders(plan, pilot), min(end, len(seeds))
+        if done == len(seeds):
+            return
+    yield from _refit_chunks(plan, seeds[done:], n_jobs)
 
 
 def _refit_chunks(
@@ -167,13 +254,30 @@ def _refit_chunks(
 ) -> Iterable[Refits]:
     """Refit replicates under all models, by chunks."""
     n = RESAMPLING[plan.resampling].n_rows(plan.objects)
-    size = chunk_size(n, plan.fits[0].n_clusters * len(plan.fits))
+    size = chunk_size(n, sum(fit.n_clusters for fit in plan.fits))
+    _check_memory(plan, n, min(size, len(seeds)))
     chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    return parallel(delayed(refit)(plan, chunk) for chunk in chunks)
+    return run_tasks(refit, [(plan, chunk) for chunk in chunks], n_jobs)
 
 
-def _warn_user(replicates: Replicates, *, is_asked: bool) -> None:
+def _check_memory(plan: Plan, n: int, size: int) -> None:
+    """Refuse samples of new objects that do not fit in memory, as those of huge weights."""
+    free, (known, d) = free_memory(), plan.objects.X.shape
+    needed = 8.0 * size * n * (2 * d + d * (d + 1) // 2)  # objects and, about, their features
+    if n > known and free is not None and needed > free:
+        raise InputError(
+            "resampling",
+            "draw samples that fit in memory",
+            Message(
+                f"{plan.resampling!r} with {n:.3g} objects in each of {size} samples, "
+                f"{needed / 1e9:.3g} GB where {free / 1e9:.3g} GB are free"
+            ),
+            "Resample by weights ('nonparametric' or 'bayesian'), or divide the weights of the "
+            "objects by a constant.",
+        )
+
+
+def warn_user(replicates: Replicates, *, is_asked: bool) -> None:
     """Warn once of replicates that are not ok; of regularised ones unless that was asked for."""
     counts = {name: count for name, count in replicates.counts().items() if count}
     fine = {Status.OK.label, *([Status.REGULARISED.label] if is_asked else [])}

@@ -11,17 +11,11 @@ import numpy as np
 from numpy.random import Generator
 
 from credpart._arrays import Array
-from credpart._columns import sortable
+from credpart._bootstrap.units import Units
+from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.optimisation.mixtures import Samples
-
-
-class DistinctObjects(NamedTuple):
-    """Distinct objects (n, d), in lexicographic order, with their total weights (n,)."""
-
-    X: Array
-    weights: Array
 
 
 class Draws(NamedTuple):
@@ -37,52 +31,80 @@ class Draws(NamedTuple):
         return Samples(np.array([family.features(sample) for sample in self.X]), self.weights)
 
 
-def distinct(X: Array, weights: Array) -> DistinctObjects:
-    """Gather equal rows, and leave out those without weight.
-
-    So the draws depend neither on the order of the rows, nor on whether repetition is given by
-    rows or by weights.
-    """
-    present = weights > 0.0
-    kept = X[present]
-    _, first, back = np.unique(sortable(kept), axis=0, return_index=True, return_inverse=True)
-    totals = np.zeros(len(first))
-    np.add.at(totals, back.ravel(), weights[present])
-    return DistinctObjects(kept[first], totals)
-
-
-def nonparametric(objects: DistinctObjects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
-    """Counts of n draws with replacement (Algorithm 1, line 2)."""
+def nonparametric(
+    objects: DistinctObjects,
+    fit: MixtureFit,
+    streams: Sequence[Generator],
+    units: Units | None = None,
+) -> Draws:
+    """Counts of n draws with replacement (Algorithm 1, line 2), or of draws of units."""
     total = objects.weights.sum()
+    if units is not None:
+        drawn = np.array([units.counts(rng) for rng in streams])
+        return Draws(objects.X, units.weights(drawn, total))
     size = round(total)
     counts = [rng.multinomial(size, objects.weights / total) for rng in streams]
     return Draws(objects.X, np.array(counts, dtype=float) * (total / size))
 
 
-def bayesian(objects: DistinctObjects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
+def bayesian(
+    objects: DistinctObjects,
+    fit: MixtureFit,
+    streams: Sequence[Generator],
+    units: Units | None = None,
+) -> Draws:
     """Dirichlet weights: the smooth counterpart of counts."""
+    if units is not None:
+        drawn = np.array([units.dirichlet(rng) for rng in streams])
+        return Draws(objects.X, units.weights(drawn, objects.weights.sum()))
     draws = np.array([rng.standard_gamma(objects.weights) for rng in streams])
     scale = objects.weights.sum() / draws.sum(axis=1, keepdims=True)
     return Draws(objects.X, draws * scale)
 
 
-def parametric(objects: DistinctObjects, fit: MixtureFit, streams: Sequence[Generator]) -> Draws:
-    """New objects from the fit, as many as the total weight."""
+def parametric(
+    objects: DistinctObjects,
+    fit: MixtureFit,
+    streams: Sequence[Generator],
+    units: Units | None = None,
+) -> Draws:
+    """New objects from the fit, as many as the total weight; these have no units."""
     total = objects.weights.sum()
     size = round(total)
     samples = [fit.family.sample(fit.internal, size, rng)[0] for rng in streams]
     return Draws(np.array(samples), np.full((len(streams), size), total / size))
 
 
+Weigh = Callable[[Array, Generator], Array]  # weights of objects -> weights in a bootstrap sample
+
+
 class Resampling(NamedTuple):
     """How replicates are drawn, and how many rows of features each is refitted to."""
 
-    draw: Callable[[DistinctObjects, MixtureFit, Sequence[Generator]], Draws]
+    draw: Callable[[DistinctObjects, MixtureFit, Sequence[Generator], Units | None], Draws]
     n_rows: Callable[[DistinctObjects], int] = lambda objects: len(objects.X)
+    # Weights that do not depend on those of other objects, so that blocks of objects can be weighed
+    # on their own.  The total varies, which changes no mixture.  None where objects are new.
+    weigh: Weigh | None = None
+    # By how much twice the log-likelihood rises in a replicate for each parameter, since the sample
+    # repeats what is peculiar to the data.
+    optimism: float = 1.0
+
+
+def _poisson(weights: Array, rng: Generator) -> Array:
+    """Counts whose law, given their total, is that of draws with replacement."""
+    return rng.poisson(weights).astype(float)
+
+
+def _gamma(weights: Array, rng: Generator) -> Array:
+    """Weights whose law, divided by their total, is that of Dirichlet weights."""
+    return rng.standard_gamma(weights)
 
 
 RESAMPLING: Mapping[str, Resampling] = {
-    "nonparametric": Resampling(nonparametric),
-    "bayesian": Resampling(bayesian),
-    "parametric": Resampling(parametric, lambda objects: round(objects.weights.sum())),
+    "nonparametric": Resampling(nonparametric, weigh=_poisson),
+    "bayesian": Resampling(bayesian, weigh=_gamma),
+    "parametric": Resampling(
+        parametric, lambda objects: round(objects.weights.sum()), optimism=0.0
+    ),
 }

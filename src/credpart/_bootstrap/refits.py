@@ -1,13 +1,13 @@
 """Refit a chunk of replicates, under one model or under several of which the best is kept.
 
-With several fits, which differ in their family or covariance structure, the model is chosen again
-in every replicate: choosing it once, and forgetting that it was chosen, makes intervals too short.
-Two things keep this cheap.  Models that have no real chance are found by a first few replicates,
-and left out of the others.  And all models are run to a loose tolerance first; only those that may
-still win a replicate go on to the tight one.
+With several fits, which differ in their family, covariance structure or number of clusters, these
+are chosen again in every replicate: choosing them once, and forgetting that they were chosen, makes
+intervals too short.  Two things keep this cheap.  Models that have no real chance are found by a
+first few replicates, and left out of the others.  And all models are run to a loose tolerance
+first; only those that may still win a replicate go on to the tight one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -15,11 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import SeedSequence
 
-from credpart._arrays import Array, IntArray
-from credpart._bootstrap.draws import RESAMPLING, DistinctObjects, Draws
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart._bootstrap.draws import RESAMPLING, Draws
 from credpart._bootstrap.replicates import FamilyReplicates, Replicates
+from credpart._bootstrap.units import Units
 from credpart._threads import one_blas_thread
-from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.criteria import chosen_by
+from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation import Limits, Mixtures, Problem, Samples, Status
@@ -27,7 +29,7 @@ from credpart.mixture.optimisation.e_step import e_step, log_certainty
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.optimisation.mixtures import map_params
-from credpart.mixture.search.multistart import Policy, best_first
+from credpart.mixture.search.multistart import Found, Policy, best_first
 
 SPREADS = 4.0  # standard deviations below the best at which a model has no real chance
 LOOSE = 1e-6  # tolerance of the first round: at 1e-5 EM often stands on a plateau
@@ -45,20 +47,35 @@ class Plan:
     criterion: str
     regularization: str
     limits: Limits
+    refit: str = "full"  # how replicates are found, a row of `algorithm1.REFITS`
     is_choice: bool = False  # several models were given, of which each replicate chooses one
+    units: Units | None = None  # what is drawn, where it is not the objects one by one
+
+    @property
+    def optimism(self) -> float:
+        """What choosing by the criterion has to correct, as in `chosen_by`."""
+        return RESAMPLING[self.resampling].optimism
 
     def families(self) -> list[tuple[MixtureFit, ...]]:
-        """The fits by family: those of one family are refitted side by side."""
-        members: dict[int, list[MixtureFit]] = {}
+        """The fits by family and number of clusters: these are refitted side by side."""
+        members: dict[tuple[int, int], list[MixtureFit]] = {}
         for fit in self.fits:
-            members.setdefault(id(fit.family), []).append(fit)
+            members.setdefault((id(fit.family), fit.n_clusters), []).append(fit)
         return [tuple(fits) for fits in members.values()]
+
+
+Cell = tuple[int, str]  # number of clusters, model
+
+
+def cell_of(fit: MixtureFit) -> Cell:
+    """The number of clusters and the model of a fit."""
+    return fit.n_clusters, fit.model
 
 
 class Refits(NamedTuple):
     """Refits of b replicates."""
 
-    winners: Mapping[str, Mixtures]  # by model: the best of the replicates that are its slots
+    winners: Mapping[Cell, Mixtures]  # the best refits; their slots are the replicates that chose
     loglik: Array  # (b,), in the units of the data and without any prior
     lead: Array  # (b, fits): criterion of each fit's model, less that of the replicate's best
 
@@ -81,28 +98,39 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
     """Refit a chunk of replicates under the model of every fit, and choose."""
     streams = [np.random.default_rng(seed) for seed in seeds]
     with one_blas_thread():
-        draws = RESAMPLING[plan.resampling].draw(plan.objects, plan.fits[0], streams)
+        draw = RESAMPLING[plan.resampling].draw
+        draws = draw(plan.objects, plan.fits[0], streams, plan.units)
         families = [FamilyRefit(plan, fits, draws) for fits in plan.families()]
-        found = [family.run() for family in families]
-        best = np.argmax([values for _, values, _ in found], axis=0)  # of equals the first
-        winners: dict[str, Mixtures] = {}
-        loglik, first = np.empty(len(seeds)), {}
-        for i, (family, (answers, values, first_values)) in enumerate(
-            zip(families, found, strict=True)
-        ):
+        first_rounds, goals = [], np.full(len(seeds), -np.inf)
+        for family in families:  # that of the first fit first, which is the best one of the data
+            first_rounds.append(family.first_round(goals))
+            goals = np.maximum(goals, first_rounds[-1][1].max(axis=1))
+        found = [
+            family.last_round(*first, goals)
+            for family, first in zip(families, first_rounds, strict=True)
+        ]
+        best = np.argmax([values for _, values in found], axis=0)  # of equals the first
+        winners: dict[Cell, Mixtures] = {}
+        loglik, first_values = np.empty(len(seeds)), {}
+        for i, (family, (answers, values)) in enumerate(zip(families, found, strict=True)):
             rows = np.flatnonzero(best == i)
-            won = family.regularise(answers.take(rows), values[rows])
+            won = family.finish(answers.take(rows), goals)
+            won = family.regularise(won, values[rows])
             loglik[rows] = family.data_loglik(won)
-            for fit, of_fit in zip(family.fits, first_values.T, strict=True):
-                winners[fit.model] = won.take(np.flatnonzero(won.structure == fit.structure_code))
-                first[fit.model] = of_fit
-    criteria = np.stack([first[fit.model] for fit in plan.fits], axis=1)
+            for fit, of_fit in zip(family.fits, first_rounds[i][1].T, strict=True):
+                mine = np.flatnonzero(won.structure == fit.structure_code)
+                winners[cell_of(fit)] = won.take(mine)
+                first_values[cell_of(fit)] = of_fit
+    criteria = np.stack([first_values[cell_of(fit)] for fit in plan.fits], axis=1)
     with np.errstate(invalid="ignore"):  # no model could be fitted: -inf - -inf
         return Refits(winners, loglik, criteria - criteria.max(axis=1, keepdims=True))
 
 
 class FamilyRefit:
-    """Refits of a chunk of replicates under all models of one family; slots are replicates."""
+    """Refits of replicates under models of one family with one number of clusters.
+
+    Slots are replicates.
+    """
 
     def __init__(self, plan: Plan, fits: tuple[MixtureFit, ...], draws: Draws) -> None:
         self.plan, self.fits = plan, fits
@@ -112,38 +140,73 @@ class FamilyRefit:
         # Densities are compared in the units of the first fit's family.
         self.unit = self.problem.n_objects * (family.log_unit - plan.fits[0].family.log_unit)
 
-    def run(self) -> tuple[Mixtures, Array, Array]:
-        """Refit every replicate under every model, and choose.
+    def first_round(self, goals: Array) -> tuple[Mixtures, Array]:
+        """Refit every replicate under every model: to a loose tolerance, if models are chosen.
 
-        Returns the best refit of each replicate, its criterion (b,), and the criterion (b, fits)
-        of each fit's model at the loose tolerance.  A criterion is -inf where no refit is sound.
+        Returns the refits and the criterion (b, fits) of each, -inf where a refit is not sound.
+        Those that have no chance to reach the goals (b,) are given up before.
         """
         b, m, limits = len(self.problem.data.weights), len(self.fits), self.plan.limits
         replicates = np.repeat(np.arange(b), m)
         start = evaluate(self.problem, self._start(np.tile(np.arange(m), b), replicates))
         if not self.plan.is_choice:
-            return maximise(self.problem, start, limits), np.zeros(b), np.zeros((b, 1))
-        first = Limits(max(limits.tol, LOOSE), limits.max_iter)
-        candidates = maximise(self.problem, start, first)
-        again = candidates.under_way() if limits.tol < first.tol else candidates
-        answers, values = best_first(self.problem, again, Policy(self.value, self.margin), limits)
-        return answers, values, self.value(candidates).reshape(b, m)
+            return maximise(self.problem, start, limits), np.zeros((b, 1))
+        loose = Limits(max(limits.tol, LOOSE), limits.max_iter)
 
-    def criterion(self, mixtures: Mixtures) -> Array:
-        """The criterion of mixtures."""
+        def gives_up(trial: Mixtures, gain: Array) -> BoolArray:
+            potential = self.criterion(trial, is_certain=True) + self.margin(trial, gain)
+            return np.asarray(potential < goals[trial.slot])
+
+        candidates = maximise(self.problem, start, loose, gives_up)
+        return candidates, self.value(candidates).reshape(b, m)
+
+    def last_round(self, candidates: Mixtures, values: Array, goals: Array) -> Found:
+        """The best refit of each replicate, and its criterion (b,).
+
+        Refits that cannot reach the goals (b,), what all families together have reached in the
+        first round, are not run to the tight tolerance.
+        """
+        limits = self.plan.limits
+        if not self.plan.is_choice:
+            return Found(candidates, values[:, 0])
+        again = candidates.under_way() if limits.tol < LOOSE else candidates
+        has_chance = values.ravel() + self.margin(candidates) >= goals[candidates.slot]
+        is_left = ~has_chance & ~candidates.is_degenerate
+        candidates = replace(again, status=np.where(is_left, Status.OK, again.status))
+        return best_first(self.problem, candidates, Policy(self.value, self.margin), limits)
+
+    def finish(self, winners: Mixtures, goals: Array) -> Mixtures:
+        """Run winners to their ends that had no chance, until those with one collapsed."""
+        is_late = self.value(winners) + self.margin(winners) < goals[winners.slot]
+        rows = np.flatnonzero(is_late & ~winners.is_degenerate & self.plan.is_choice)
+        if not len(rows):
+            return winners
+        last = maximise(self.problem, winners.take(rows).under_way(), self.plan.limits)
+        return winners.put(rows, last)
+
+    def criterion(self, mixtures: Mixtures, *, is_certain: bool = False) -> Array:
+        """The criterion of mixtures; or a bound on it, as if all objects had certain clusters."""
         n_parameters = {fit.structure_code: fit.n_parameters for fit in self.fits}
         k = np.array([n_parameters[code] for code in mixtures.structure.tolist()])
         loglik = mixtures.loglik - self.family.log_prior(mixtures.params) - self.unit
-        certainty = partial(log_certainty, self.problem, mixtures.params, mixtures.sample)
-        return CRITERIA[self.plan.criterion](loglik, k, self.problem.n_objects, certainty)
+        certainty: Callable[[], Array] = partial(
+            log_certainty, self.problem, mixtures.params, mixtures.sample
+        )
+        if is_certain:
+            certainty = partial(np.zeros, len(mixtures))
+        value = chosen_by(self.plan.criterion, self.plan.optimism)
+        return value(loglik, k, self.problem.n_objects, certainty)
 
     def value(self, mixtures: Mixtures) -> Array:
         """The criterion of mixtures that may be answers."""
         return np.where(self.problem.is_sound(mixtures), self.criterion(mixtures), -np.inf)
 
-    def margin(self, mixtures: Mixtures) -> Array:
-        """What a refit at the loose tolerance may still gain: relative, as the tolerance is."""
-        return MARGIN + 2.0 * SLOWNESS * LOOSE * (1.0 + np.abs(mixtures.loglik))
+    def margin(self, mixtures: Mixtures, gain: Array | float = LOOSE) -> Array:
+        """What a refit may still gain whose last iteration had this gain, or the loose tolerance.
+
+        Gains are relative, as the tolerance is.
+        """
+        return MARGIN + 2.0 * SLOWNESS * np.maximum(gain, LOOSE) * (1.0 + np.abs(mixtures.loglik))
 
     def regularise(self, winners: Mixtures, values: Array) -> Mixtures:
         """Refit degenerate replicates with a pseudo-observation, unless that is not wanted.
@@ -198,10 +261,10 @@ def join(plan: Plan, refits: Sequence[Refits]) -> Replicates:
     parts = []
     for fits in plan.families():
         mine = [
-            replace(some.winners[fit.model], slot=first + some.winners[fit.model].slot)
+            replace(some.winners[cell], slot=first + some.winners[cell].slot)
             for first, some in zip(firsts, refits, strict=False)
-            for fit in fits
-            if fit.model in some.winners
+            for cell in map(cell_of, fits)
+            if cell in some.winners
         ]
         mixtures = Mixtures.concatenate(mine)
         mixtures = mixtures.take(np.argsort(mixtures.slot))

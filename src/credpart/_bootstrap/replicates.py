@@ -1,5 +1,6 @@
 """Refitted mixtures as a value: their parameters are kept, so any object can be scored."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,49 @@ class FamilyReplicates:
     params: Parameters  # arrays (rows, c, ...), in the family's units
 
 
+@dataclass(frozen=True, slots=True)
+class RefitDecision:
+    """How the replicates of a large sample were found, and why.
+
+    Attributes
+    ----------
+    kind : {"linear", "full", "subsample", "sample"}
+        By the linearisation of EM, by refits to samples of all objects, or by refits to samples of
+        some objects, whose deviations are shrunk or, where they cannot be, are as they are.
+    reasons : tuple of str
+        What speaks against linear replicates, each a clause; empty if nothing does.
+    figures : mapping
+        What was measured: ``error``, the error of linear predictions of true refits in proportion
+        to the spread of these, in the worst cluster; ``refits``, how many there were; and more.
+    """
+
+    kind: str
+    reasons: tuple[str, ...]
+    figures: Mapping[str, float]
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether replicates are linear although something speaks against it."""
+        return self.kind == "linear" and bool(self.reasons)
+
+    def __str__(self) -> str:
+        how = KINDS[self.kind].format(**self.figures)
+        checked = CHECKED.format(**self.figures) if "error" in self.figures else ""
+        checked += LEFT_OUT.format(**self.figures) if "left_out" in self.figures else ""
+        why = f"; {'; '.join(self.reasons)}" if self.reasons else ""
+        return f"{how}{checked}{why}"
+
+
+KINDS: Mapping[str, str] = {
+    "linear": "replicates are linear, without refits",
+    "full": "replicates are refits",
+    "subsample": "replicates are refits of {rows:.0f} objects, shrunk to the size of the data",
+    "sample": "replicates are refits of {rows:.0f} objects, as of a study with no more than these",
+}
+LEFT_OUT = "; all have the number of clusters of the fit, although {left_out:.0f} more had a chance"
+CHECKED = "; {refits:.0f} true refits differ from linear ones by {error:.2g} of their spread"
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Replicates:
     """Mixtures refitted to bootstrap samples.
@@ -42,7 +86,10 @@ class Replicates:
         How each refit ended, a `credpart.mixture.optimisation.convergence.Status`.
     loglik, n_iter : arrays of shape (B,)
         Log-likelihood of each replicate's own sample, in the units of the data as that of the fit,
-        and iterations of EM.
+        and iterations of EM: none in linear replicates.  Shrunken replicates of a subsample have no
+        sample of their own, and NaN.
+    decision : RefitDecision or None
+        How they were found, where the sample is so large that this was a question.
 
     Examples
     --------
@@ -60,6 +107,7 @@ class Replicates:
     status: IntArray
     resampling: str
     columns: Columns  # how data are read
+    decision: RefitDecision | None = None
 
     def __post_init__(self) -> None:
         fields = [field for part in self.parts for field in (part.rows, *part.params)]
@@ -70,7 +118,8 @@ class Replicates:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in self.counts().items() if count)
-        return f"Replicates({len(self)} {self.resampling}: {counts})"
+        how = "" if self.decision is None else f", {self.decision.kind}"
+        return f"Replicates({len(self)} {self.resampling}{how}: {counts})"
 
     @property
     def n_clusters(self) -> IntArray:
@@ -90,8 +139,18 @@ class Replicates:
         order = np.argsort(-counts, kind="stable")
         return {str(names[i]): int(counts[i]) for i in order}
 
+    def chosen_numbers(self) -> dict[int, int]:
+        """Number of replicates by number of clusters, most frequent first."""
+        numbers, counts = np.unique(self.n_clusters, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        return {int(numbers[i]): int(counts[i]) for i in order}
+
     def posteriors(self, X: Any, *, n_jobs: int | None = None) -> Array:
         """Posterior probabilities of any objects in all replicates, shape (B, n, c).
+
+        Where replicates have different numbers of clusters, c is the largest; the clusters that a
+        replicate does not have are empty, and change no probability that two objects are in the
+        same cluster.
 
         The result is a view of an array that has the replicates side by side, which
         `pairwise_intervals` reads as it is.

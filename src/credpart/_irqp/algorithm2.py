@@ -210,7 +210,8 @@ def _pairs(values: Array, focal: BoolArray, weights: Array) -> AllPairs:
     """Return J as a function of the masses of the objects that have a weight."""
     counted = weights > 0.0
     if not counted.all():
-        values = values[:, counted][:, :, counted]
+        # products of another order in memory have other last bits
+        values = np.ascontiguousarray(values[:, counted][:, :, counted])
     return AllPairs(
         np.stack([same_matrix(focal), disjoint_matrix(focal)]), values, weights[counted]
     )

@@ -5,6 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from credpart.cli import options as o
+from credpart.cli.reading import FOR_NEW_OBJECTS, reads_a_table
+
+Table = dict[str, Any]  # what `read_objects` takes
 
 app = typer.Typer(
     name="credpart",
@@ -24,18 +27,6 @@ def show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def table_options(
-    columns: Any, id_column: str | None, label_column: str | None, *transform: Any
-) -> dict[str, Any]:
-    """What `read_objects` takes."""
-    return {
-        "columns": columns,
-        "id_column": id_column,
-        "label_column": label_column,
-        "transform": dict(zip(("name", "cofactor", "logicle"), transform, strict=True)),
-    }
-
-
 @app.callback()
 def everything(
     version: Annotated[
@@ -51,34 +42,44 @@ def everything(
 
 
 @app.command()
+@reads_a_table()
 def fit(
     source: o.Source,
+    table: Table,
     clusters: o.Clusters = "auto",
     model: o.Model = "auto",
     criterion: o.Criterion = "bic",
     selection: o.Selection = "each",
     replicates: o.Replicates = "1000",
     resampling: o.Resampling = "nonparametric",
+    refit: o.Refit = "auto",
     level: o.Level = "0.9",
+    method: o.Method = "percentile",
+    pairs: o.Pairs = "auto",
     focal_sets: o.FocalSets = "pairs",
     omega: o.Omega = False,
     overlap: o.Overlap = "2",
-    columns: o.Columns = None,
-    id_column: o.IdColumn = None,
-    label_column: o.LabelColumn = None,
-    transform: o.TransformName = "none",
-    cofactor: o.Cofactor = "150",
-    logicle: o.Logicle = "262144,4.5,0.5,0",
     fit_rows: o.FitRows = None,
+    out_of_core: o.OutOfCore = False,
+    sample_rows: o.SampleRows = "100000",
+    dask: o.Dask = None,
+    resume: o.Resume = False,
+    dry_run: o.DryRun = False,
     seed: o.Seed = "0",
     jobs: o.Jobs = None,
     out: o.Folder = None,
+    raw_text: o.RawText = False,
     force: o.Force = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Cluster a table: masses, intervals, the model and a report, in a folder."""
+    """Cluster a table: masses, intervals, the model and a report, in a folder.
+
+    A pattern or a folder of files is read file by file, and never held in memory as a whole:
+    credpart fit 'cells/*.parquet' --clusters 7 --out out
+    """
     from credpart.cli.fitting import fit_and_write
     from credpart.cli.folder import Request
+    from credpart.cli.partitions import PartitionOptions, fit_partitions, is_in_partitions
 
     estimator = {
         "n_clusters": clusters,
@@ -87,7 +88,10 @@ def fit(
         "selection": selection,
         "n_replicates": replicates,
         "resampling": resampling,
+        "refit": refit,
         "level": level,
+        "method": method,
+        "pairs": pairs,
         "focal_sets": focal_sets,
         "omega": omega,
         "overlap": overlap,
@@ -95,22 +99,22 @@ def fit(
         "n_jobs": jobs,
         "verbose": int(not quiet),
     }
-    table = table_options(columns, id_column, label_column, transform, cofactor, logicle)
-    fit_and_write(Request(source, table, estimator, fit_rows), out, force=force, quiet=quiet)
+    request = Request(source, table, estimator, fit_rows, raw_text)
+    how = PartitionOptions(sample_rows, dask, resume, dry_run)
+    if out_of_core or is_in_partitions(source, how):
+        fit_partitions(request, how, out, force=force, quiet=quiet)
+    else:
+        fit_and_write(request, out, force=force, quiet=quiet)
 
 
 @app.command()
+@reads_a_table()
 def select(
     source: o.Source,
+    table: Table,
     clusters: o.Clusters = "auto",
     model: o.Model = "auto",
     criterion: o.Criterion = "bic",
-    columns: o.Columns = None,
-    id_column: o.IdColumn = None,
-    label_column: o.LabelColumn = None,
-    transform: o.TransformName = "none",
-    cofactor: o.Cofactor = "150",
-    logicle: o.Logicle = "262144,4.5,0.5,0",
     out: o.File = None,
     force: o.Force = False,
     quiet: o.Quiet = False,
@@ -118,37 +122,34 @@ def select(
     """Show how well each model and number of clusters fits: a quick first look."""
     from credpart.cli.commands import show_selection
 
-    table = table_options(columns, id_column, label_column, transform, cofactor, logicle)
     show_selection(source, table, (clusters, model, criterion), out, force=force, quiet=quiet)
 
 
 @app.command()
+@reads_a_table(*FOR_NEW_OBJECTS)
 def predict(
     model: o.Fitted,
     source: o.Source,
-    id_column: o.IdColumn = None,
+    table: Table,
     jobs: o.Jobs = None,
     out: o.File = None,
+    raw_text: o.RawText = False,
     force: o.Force = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Give new objects their masses, against the fitted ones, as CSV."""
     from credpart.cli.commands import write_predictions
 
-    write_predictions(model, source, id_column, jobs, out, force=force, quiet=quiet)
+    write_predictions(model, source, table, jobs, out, raw_text=raw_text, force=force, quiet=quiet)
 
 
 @app.command()
+@reads_a_table()
 def compare(
     source: o.Source,
+    table: Table,
     clusters: o.Clusters,
     methods: o.Methods = "calibrated,ecm,evclus",
-    columns: o.Columns = None,
-    id_column: o.IdColumn = None,
-    label_column: o.LabelColumn = None,
-    transform: o.TransformName = "none",
-    cofactor: o.Cofactor = "150",
-    logicle: o.Logicle = "262144,4.5,0.5,0",
     seed: o.Seed = "0",
     out: o.File = None,
     force: o.Force = False,
@@ -157,7 +158,6 @@ def compare(
     """Put several methods of evidential clustering side by side."""
     from credpart.cli.commands import show_comparison
 
-    table = table_options(columns, id_column, label_column, transform, cofactor, logicle)
     show_comparison(source, table, (methods, clusters, seed), out, force=force, quiet=quiet)
 
 
@@ -181,6 +181,22 @@ def report(model: o.Fitted, out: o.File = None, force: o.Force = False) -> None:
     from credpart.cli.commands import write_report_again
 
     write_report_again(model, out, force=force)
+
+
+@app.command()
+def audit(
+    model: o.Fitted,
+    datasets: o.Datasets = "50",
+    replicates: o.AuditReplicates = None,
+    seed: o.Seed = "0",
+    jobs: o.Jobs = None,
+    force: o.Force = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Check on data drawn from a fitted model whether its intervals hold their level."""
+    from credpart.cli.commands import write_audit
+
+    write_audit(model, (datasets, replicates, seed, jobs), force=force, quiet=quiet)
 
 
 @app.command()

@@ -1,34 +1,27 @@
 """What the commands other than ``fit`` do."""
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from credpart._files import check_file, new_file
+from credpart import __version__
+from credpart._columns import columns_of_text
+from credpart._files import new_file, write_or_rescue
 from credpart._progress import shown
-from credpart.cli.fitting import check_jobs, collected_warnings, read, takes_categories
-from credpart.cli.folder import report
-from credpart.cli.screen import cells, selection_table
+from credpart.cli.completion import said_if_complete, table_file
+from credpart.cli.fitting import check_jobs, collected_warnings, read, show_notes, takes_categories
+from credpart.cli.folder import AUDIT, put_text, report
+from credpart.cli.screen import cells, selection_table, show_audit
+from credpart.cli.signals import raise_if_stopped
+from credpart.cli.spreadsheet import formula_remarks, write_csv
 from credpart.cli.stored import stored_model
+from credpart.cli.streams import check_output_is_open
 from credpart.partition import EvidentialPartition
-
-
-def save_table(table: pd.DataFrame, out: Path | None) -> None:
-    """Write a table as CSV, if there is a file to write to."""
-    if out is not None:
-        with new_file(out, argument="out") as partial:
-            table.to_csv(partial)
-
-
-def checked(out: Path | None, *, force: bool) -> None:
-    """Refuse a file before anything is computed."""
-    if out is not None:
-        check_file(out, overwrite=force, argument="out")
 
 
 def show_selection(
@@ -43,45 +36,54 @@ def show_selection(
     """Fit all models and numbers of clusters, and show their criterion."""
     from credpart.mixture import select_mixture
 
-    checked(out, force=force)
-    X = read(source, table, categories=takes_categories(choice[1])).X
-    with collected_warnings(None, quiet=quiet), shown("select", int(not quiet)) as progress:
-        selection = select_mixture(X, *choice, progress=progress)
-    save_table(selection.table, out)
-    if not quiet:
-        Console().print(selection_table(selection))
+    with table_file(out, force=force) as save:
+        objects = read(source, table, categories=takes_categories(choice[1]))
+        with (
+            collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),
+            shown("select", int(not quiet)) as progress,
+        ):
+            selection = select_mixture(objects.X, *choice, progress=progress)
+        save(selection.table)
+        if not quiet:
+            Console().print(selection_table(selection))
 
 
 def write_predictions(
     path: Path,
     source: str,
-    id_column: str | None,
+    table: Mapping[str, Any],
     jobs: Any,
     out: Path | None,
     *,
+    raw_text: bool,
     force: bool,
     quiet: bool,
 ) -> None:
     """Score new objects, and write their masses."""
-    checked(out, force=force)
     check_jobs(jobs)
-    stored = stored_model(path)
-    result = stored.result
-    told = stored.notes.get("table", {})
-    table = {
-        "columns": result.data.names,
-        "id_column": id_column,
-        "label_column": None,
-        "transform": _transform(told.get("transform", {})),
-    }
-    X = read(source, table, categories=result.data.levels is not None).named()
-    with collected_warnings(None, quiet=quiet):
-        masses = result.predict_masses(X, n_jobs=jobs, verbose=int(not quiet))
-    partition = EvidentialPartition(masses, result.partition.focal_sets, index=X.index)
-    frame = partition.to_frame().rename_axis("id")
-    if out is None:
-        frame.to_csv(sys.stdout)
-    save_table(frame, out)
+    with table_file(out, force=force, raw_text=raw_text) as save:
+        if out is None:
+            check_output_is_open()
+        stored = stored_model(path)
+        result = stored.result
+        told = stored.notes.get("table", {})
+        as_fitted = {
+            "columns": result.data.names,
+            "text_columns": columns_of_text(result.data),
+            "transform": _transform(told.get("transform", {})),
+        }
+        categories = result.data.levels is not None
+        objects = read(source, {**table, **as_fitted}, categories=categories)
+        X = objects.named()
+        with collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks):
+            masses = result.predict_masses(X, n_jobs=jobs, verbose=int(not quiet))
+        partition = EvidentialPartition(masses, result.partition.focal_sets, index=X.index)
+        frame = partition.to_frame().rename_axis("id")
+        if not raw_text:
+            show_notes(formula_remarks(X.index), quiet=quiet)
+        if out is None:
+            write_csv(frame, sys.stdout, raw_text=raw_text)
+        save(frame)
 
 
 def _transform(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,25 +102,58 @@ def show_comparison(
     """Fit several methods, and show their table."""
     from credpart.comparison import compare
 
-    checked(out, force=force)
-    objects = read(source, table)
-    methods, c, seed = choice
-    with collected_warnings(None, quiet=quiet), shown("compare", int(not quiet)):
-        found = compare(objects.X, methods, n_clusters=c, y=objects.classes, random_state=seed)
-    save_table(found.table, out)
-    if not quiet:
-        Console().print(cells(found.table.T, ""))
-        Console().print("\nCredal Rand index between the methods")
-        Console().print(cells(found.agreement, ""))
+    with table_file(out, force=force) as save:
+        objects = read(source, table)
+        methods, c, seed = choice
+        with (
+            collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),
+            shown("compare", int(not quiet)),
+        ):
+            found = compare(objects.X, methods, n_clusters=c, y=objects.classes, random_state=seed)
+        save(found.table)
+        if not quiet:
+            Console().print(cells(found.table.T, ""))
+            Console().print("\nCredal Rand index between the methods")
+            Console().print(cells(found.agreement, ""))
 
 
 def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
-    """Write the report of a stored model; that of its own folder is replaced."""
-    target = out or (path if path.is_dir() else path.parent) / "report.html"
-    check_file(target, overwrite=force or out is None, argument="out")
+    """Write the report of a stored model; that of a folder that ``fit`` made is replaced."""
     stored = stored_model(path)
-    with new_file(target, argument="out") as partial:
-        partial.write_text(report(stored.result, stored.notes), encoding="utf-8")
+    around = path if path.is_dir() else path.parent
+    target = out or around / "report.html"
+    is_own = out is None and stored.is_of_fit and (around / "summary.json").exists()
+    with new_file(target, overwrite=force or is_own, argument="out") as partial:
+        page = report(stored.result, stored.notes)
+        write_or_rescue(lambda file: put_text(file, page), partial, target)
+
+
+def write_audit(path: Path, choice: tuple[Any, Any, Any, Any], *, force: bool, quiet: bool) -> None:
+    """Audit a stored model, and write what was found beside it."""
+    from credpart._audit import audit
+
+    n_datasets, n_replicates, seed, jobs = choice
+    check_jobs(jobs)
+    result = stored_model(path).result
+    target = (path if path.is_dir() else path.parent) / AUDIT
+    with said_if_complete(target) as made:
+        with new_file(target, overwrite=force, argument=AUDIT) as partial:
+            with collected_warnings(None, quiet=quiet), shown("audit", int(not quiet)) as progress:
+                found = audit(
+                    result,
+                    n_datasets,
+                    n_replicates=n_replicates,
+                    random_state=seed,
+                    n_jobs=jobs,
+                    progress=progress,
+                )
+            about = found.to_dict() | {"seed": seed, "version": __version__}
+            text = json.dumps(about, indent=2, allow_nan=False) + "\n"
+            write_or_rescue(lambda file: put_text(file, text), partial, target)
+            made.append(partial.stat())
+            raise_if_stopped()
+        if not quiet:
+            show_audit(found, target)
 
 
 def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:
@@ -126,12 +161,12 @@ def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:
     from credpart.datasets import DATASETS, load
 
     if name is not None:
-        checked(out, force=force)
-        frame = load(name).frame
-        frame = frame.set_axis(range(1, len(frame) + 1)).rename_axis("id")
-        if out is None:
-            frame.to_csv(sys.stdout)
-        save_table(frame, out)
+        with table_file(out, force=force) as save:
+            frame = load(name).frame
+            frame = frame.set_axis(range(1, len(frame) + 1)).rename_axis("id")
+            if out is None:
+                write_csv(frame, sys.stdout)
+            save(frame)
         return
     table = Table("name", "objects", "columns", "classes", "what", box=None, pad_edge=False)
     for data in map(load, DATASETS):

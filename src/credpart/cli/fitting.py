@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,31 +12,56 @@ import pandas as pd
 
 from credpart._arrays import IntArray
 from credpart._checks import check_data, check_integer
-from credpart._files import check_folder, new_folder
+from credpart._files import new_folder, write_or_rescue
 from credpart._random import random_generator
-from credpart.cli.folder import FILES, Outcome, Request, describe
+from credpart.cli.completion import said_if_complete
+from credpart.cli.folder import FILES, OURS, Outcome, Request, Summary, describe
+from credpart.cli.signals import raise_if_stopped
+from credpart.cli.spreadsheet import formula_remarks
 from credpart.cli.vocabulary import in_shell
 from credpart.clustering import CalibratedClustering
 from credpart.diagnostics import diagnose
 from credpart.errors import InputError
 from credpart.mixture.models import MODELS
 from credpart.partition import EvidentialPartition
-from credpart.tables import Objects, Transform, read_objects
+from credpart.tables import Objects, TextFormat, Transform, read_objects
+from credpart.tables.sources import STANDARD_INPUT
 
 
 def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: bool) -> None:
-    """Fit the model, and write the folder."""
-    folder = out or Path(f"credpart-{Path(request.source).stem}")
-    check_folder(folder, FILES, overwrite=force)
-    outcome = fit(request, quiet=quiet)
-    summary = describe(request, outcome)
-    with new_folder(folder, FILES, overwrite=force) as partial:
-        for name, write in FILES.items():
-            write(partial / name, request, outcome, summary)
-    if not quiet:
-        from credpart.cli.screen import show_fit
+    """Fit the model, and write the folder, which is claimed before anything is computed."""
+    folder = out or Path(f"credpart-{stem(request.source)}")
+    with said_if_complete(folder) as made:
+        with new_folder(folder, OURS, overwrite=force) as partial:
+            made.append(partial.stat())
+            outcome = fit(request, quiet=quiet)
+            summary = describe(request, outcome)
+            write_or_rescue(folder_writer(request, outcome, summary), partial, folder)
+            raise_if_stopped()
+        if not quiet:
+            from credpart.cli.screen import show_fit
 
-        show_fit(summary, outcome.partition, folder)
+            show_fit(summary, outcome.partition, folder)
+
+
+def folder_writer(request: Request, outcome: Outcome, summary: Summary) -> Callable[[Path], None]:
+    """What writes all files of a result into a folder."""
+
+    def write_all(folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        for name, write in FILES.items():
+            write(folder / name, request, outcome, summary)
+
+    return write_all
+
+
+def stem(source: str) -> str:
+    """What a folder of results is named for: the file without its endings.
+
+    >>> stem("data/flowers.csv.gz"), stem("-")
+    ('flowers', 'input')
+    """
+    return "input" if source == STANDARD_INPUT else Path(source.removesuffix(".gz")).stem
 
 
 def takes_categories(models: str | list[str]) -> bool:
@@ -47,8 +72,17 @@ def takes_categories(models: str | list[str]) -> bool:
 
 def read(source: str, table: Mapping[str, Any], *, categories: bool = False) -> Objects:
     """The objects of a file or of a bundled data set."""
-    transform = Transform(**table["transform"])
-    return read_objects(source, **{**table, "transform": transform}, categories=categories)
+    parts = {
+        "transform": Transform(**table["transform"]),
+        "text_format": TextFormat(**table["text_format"]),
+    }
+    return read_objects(source, **{**table, **parts}, categories=categories)
+
+
+def show_notes(remarks: Iterable[str], *, quiet: bool) -> None:
+    """Print what a user should know, one line for each remark, unless ``quiet``."""
+    for remark in remarks if not quiet else ():
+        print(f"Note: {remark}", file=sys.stderr)
 
 
 def fit(request: Request, *, quiet: bool) -> Outcome:
@@ -60,10 +94,19 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     if request.fit_rows is not None:
         rows = _sampled_rows(X, request, categories=categories)
     model = CalibratedClustering(**request.estimator)
-    with collected_warnings(rows, quiet=quiet) as remarks:
-        result = model.fit(X if rows is None else X.iloc[rows]).result_
+    in_file = objects.rows_of(rows)
+    with collected_warnings(in_file, quiet=quiet, of_reading=objects.remarks) as remarks:
+        fitted = slice(None) if rows is None else rows
+        groups, strata = (
+            None if names is None else names[fitted] for names in (objects.groups, objects.strata)
+        )
+        result = model.fit(X.iloc[fitted], groups=groups, strata=strata).result_
     partition = result.partition if rows is None else _partition_of_all(model, X, rows)
-    return Outcome(result, diagnose(result), rows, partition, objects.classes, remarks)
+    formulas = [] if request.raw_text else formula_remarks(objects.ids)
+    show_notes(formulas, quiet=quiet)
+    return Outcome(
+        result, diagnose(result), rows, partition, objects.classes, [*remarks, *formulas]
+    )
 
 
 def check_jobs(value: Any) -> None:
@@ -94,13 +137,18 @@ def _partition_of_all(
 
 
 @contextmanager
-def collected_warnings(rows: IntArray | None, *, quiet: bool) -> Iterator[list[str]]:
-    """Collect warnings in the words of a shell, and print each of them once, unless ``quiet``."""
+def collected_warnings(
+    rows: IntArray | None, *, quiet: bool, of_reading: Iterable[str] = ()
+) -> Iterator[list[str]]:
+    """Collect warnings in the words of a shell, and print each of them once, unless ``quiet``.
+
+    Remarks on how the data were read come first.  After an error none are printed: the error is
+    the one line to read.
+    """
     remarks: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield remarks
-    texts = [in_shell(warning.message, rows) for warning in caught]
+    texts = [*map(in_shell, of_reading), *(in_shell(warning.message, rows) for warning in caught)]
     remarks += dict.fromkeys(texts)  # each of them once
-    for remark in remarks if not quiet else ():
-        print(f"Note: {remark}", file=sys.stderr)
+    show_notes(remarks, quiet=quiet)

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from credpart import __version__
 from credpart._arrays import IntArray
+from credpart.cli.spreadsheet import write_csv
 from credpart.diagnostics import Diagnosis
 from credpart.metrics import adjusted_rand, confusion, shares
 from credpart.partition import EvidentialPartition
+from credpart.partition.npz import write_arrays
 from credpart.report import to_html
 from credpart.result import CalibratedResult
 from credpart.storage import dump_model
@@ -28,9 +30,10 @@ class Request:
     """What to fit to what."""
 
     source: str
-    table: Mapping[str, Any]  # columns, id_column, label_column, transform
+    table: Mapping[str, Any]  # what `read_objects` takes
     estimator: Mapping[str, Any]
     fit_rows: Any  # how many rows to fit; None is all
+    raw_text: bool = False  # whether names that look like formulas are written as they are
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,12 +81,15 @@ def describe(request: Request, outcome: Outcome) -> Summary:
         "level": options.level,
         "replicates": result.replicates.counts(),
         "replicate_models": result.replicates.chosen(),
+        "replicate_clusters": {str(c): b for c, b in result.replicates.chosen_numbers().items()},
+        "n_groups": None if result.groups is None else len(np.unique(result.groups)),
+        "n_strata": None if result.strata is None else len(np.unique(result.strata)),
+        "n_compared": len(result.sample.rows),
         "objective": result.objective,
         "shares": shares(partition)._asdict(),
         "sets": {name: count for name, count in partition.counts().items() if count},
         "diagnosis": outcome.diagnosis.to_dict(),
         "remarks": outcome.remarks,
-        "timings": dict(result.timings),
         "seed": options.seed,
         "source": request.source,
         "command": shlex.join(["credpart", *sys.argv[1:]]),
@@ -98,14 +104,15 @@ def describe(request: Request, outcome: Outcome) -> Summary:
 
 def write_masses(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
     """One row for each object: its labels, masses, beliefs and plausibilities."""
-    outcome.partition.to_frame().rename_axis("id").to_csv(path)
+    write_csv(outcome.partition.to_frame().rename_axis("id"), path, raw_text=request.raw_text)
 
 
 def write_intervals(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
-    """The bounds of all pairs of fitted objects."""
-    intervals = outcome.result.intervals
-    arrays = {"lower": intervals.lower, "upper": intervals.upper}
-    np.savez_compressed(path, allow_pickle=False, **arrays, level=np.array(intervals.level))
+    """The bounds of all pairs of the objects that were compared, and their rows in the fit."""
+    intervals, rows = outcome.result.intervals, outcome.result.sample.rows
+    arrays = {"lower": intervals.lower, "upper": intervals.upper, "rows": rows}
+    with path.open("wb") as stream:
+        write_arrays(stream, arrays | {"level": np.array(intervals.level)})
 
 
 def write_model(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
@@ -117,13 +124,23 @@ def write_model(path: Path, request: Request, outcome: Outcome, summary: Summary
 def write_summary(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
     """What was found, for programs."""
     # Names of files need not be text: as escapes they can always be written.
-    path.write_text(json.dumps(summary, indent=2, default=str) + "\n", encoding="utf-8")
+    put_text(path, json.dumps(summary, indent=2, default=str) + "\n")
+
+
+def write_timings(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
+    """Seconds of each stage: the one file that differs between two runs of the same seed."""
+    put_text(path, json.dumps(dict(outcome.result.timings), indent=2) + "\n")
 
 
 def write_report(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
     """The page to open in a browser."""
     page = report(outcome.result, outcome.notes(request, summary), outcome.diagnosis)
-    path.write_text(page, encoding="utf-8")
+    put_text(path, page)
+
+
+def put_text(path: Path, text: str) -> None:
+    """Write text as UTF-8, with the same ends of lines on every system."""
+    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 FILES: Mapping[str, Callable[[Path, Request, Outcome, Summary], None]] = {
@@ -131,19 +148,25 @@ FILES: Mapping[str, Callable[[Path, Request, Outcome, Summary], None]] = {
     "intervals.npz": write_intervals,
     "model.npz": write_model,
     "summary.json": write_summary,
+    "timings.json": write_timings,
     "report.html": write_report,
 }
+
+
+AUDIT = "audit.json"  # what `credpart audit` adds to a folder
+OURS = (*FILES, AUDIT)  # files of a folder that may be replaced
 
 
 def report(
     result: CalibratedResult, notes: Mapping[str, Any], diagnosis: Diagnosis | None = None
 ) -> str:
-    """The page on a result."""
+    """The page on a result; notes that a model saved from Python lacks are left out."""
+    source = notes.get("source")
     return to_html(
         result,
-        title=Path(notes["source"]).name,
-        classes=notes["classes"],
-        source=notes["source"],
-        command=notes["command"],
+        title=None if source is None else Path(source).name,
+        classes=notes.get("classes"),
+        source=source,
+        command=notes.get("command"),
         diagnosis=diagnosis,
     )

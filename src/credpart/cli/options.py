@@ -47,41 +47,23 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="SOURCE",
-        help="A .csv, .tsv, .parquet or .fcs file, or a bundled data set (see `datasets`).",
+        help="A .csv, .tsv, .txt, .parquet or .fcs file, also as .gz or .zip, - for standard "
+        "input, or a bundled data set (see `datasets`).",
         show_default=False,
     ),
 ]
 Columns = Annotated[
     Any,
     typer.Option(
-        parser=listed, metavar="A,B", help="Columns to cluster (default: all)", rich_help_panel=DATA
+        parser=listed, metavar="A,B", help="Columns to draw (default: all)", rich_help_panel=DATA
     ),
 ]
-IdColumn = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Column of the objects' names", rich_help_panel=DATA),
-]
-LabelColumn = Annotated[
-    str | None,
+RawText = Annotated[
+    bool,
     typer.Option(
-        metavar="NAME",
-        help="Column of known classes: left out, and compared with",
-        rich_help_panel=DATA,
-    ),
-]
-TransformName = Annotated[
-    str,
-    typer.Option(
-        "--transform", metavar="NAME", help="none, asinh or logicle", rich_help_panel=DATA
-    ),
-]
-Cofactor = Annotated[
-    Any, typer.Option(parser=number, metavar="X", help="Of asinh(x / X)", rich_help_panel=DATA)
-]
-Logicle = Annotated[
-    Any,
-    typer.Option(
-        parser=numbers, metavar="T,M,W,A", help="Of the logicle scale", rich_help_panel=DATA
+        "--raw-text",
+        help="Write names that a spreadsheet would run as a formula as they are",
+        rich_help_panel=RUN,
     ),
 ]
 Clusters = Annotated[
@@ -106,7 +88,7 @@ Selection = Annotated[
     str,
     typer.Option(
         metavar="WHEN",
-        help="Choose the model in each replicate, or once",
+        help="Choose model and number of clusters in each replicate, or once",
         rich_help_panel=MODEL,
     ),
 ]
@@ -122,10 +104,35 @@ Resampling = Annotated[
         metavar="NAME", help="nonparametric, bayesian or parametric", rich_help_panel=MODEL
     ),
 ]
+Refit = Annotated[
+    str,
+    typer.Option(
+        metavar="HOW",
+        help="full, linear (one pass over the objects), or auto: linear for large data",
+        rich_help_panel=MODEL,
+    ),
+]
 Level = Annotated[
     Any,
     typer.Option(
         parser=number, metavar="P", help="Confidence level of the intervals", rich_help_panel=MODEL
+    ),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="percentile, basic, normal or simultaneous: how intervals are made",
+        rich_help_panel=MODEL,
+    ),
+]
+Pairs = Annotated[
+    Any,
+    typer.Option(
+        parser=number,
+        metavar="L",
+        help="Number of landmarks, or all, or auto: all pairs up to 2000 objects",
+        rich_help_panel=MODEL,
     ),
 ]
 FocalSets = Annotated[
@@ -155,6 +162,46 @@ FitRows = Annotated[
         parser=number,
         metavar="N",
         help="Fit N random rows, and score the others against them: for large data",
+        rich_help_panel=RUN,
+    ),
+]
+OutOfCore = Annotated[
+    bool,
+    typer.Option(
+        "--out-of-core",
+        help="Never hold all rows in memory; for a pattern or a folder of files this is so anyway",
+        rich_help_panel=RUN,
+    ),
+]
+SampleRows = Annotated[
+    Any,
+    typer.Option(
+        parser=number,
+        metavar="N",
+        help="Out of core: rows of the sample in which models are searched for",
+        rich_help_panel=RUN,
+    ),
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Out of core: scheduler of a Dask cluster, such as tcp://10.0.0.1:8786",
+        rich_help_panel=RUN,
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume", help="Out of core: go on with a run that was killed", rich_help_panel=RUN
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Say how long it would take, and how much memory, out of core, and do nothing",
         rich_help_panel=RUN,
     ),
 ]
@@ -189,6 +236,21 @@ Fitted = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL", help="A folder that `fit` made, or its model.npz", show_default=False
+    ),
+]
+Datasets = Annotated[
+    Any,
+    typer.Option(
+        parser=number, metavar="N", help="Data sets to draw and to fit", rich_help_panel=RUN
+    ),
+]
+AuditReplicates = Annotated[
+    Any,
+    typer.Option(
+        parser=number,
+        metavar="B",
+        help="Bootstrap samples of each (default: as many as the fit has)",
+        rich_help_panel=RUN,
     ),
 ]
 Methods = Annotated[

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from credpart import plot
 from credpart._checks import check_choice
-from credpart._files import check_file, new_file
+from credpart._files import new_file
 from credpart.cli.stored import Stored, stored_model
 from credpart.errors import InputError
 
@@ -20,7 +20,7 @@ KINDS: Mapping[str, Callable[[Stored, Any], Any]] = {  # (result and notes, feat
     ),
     "memberships": lambda s, features: plot.memberships(s.result.partition),
     "selection": lambda s, features: plot.selection(s.result.selection),
-    "approximation": lambda s, features: plot.approximation(s.result.partition, s.result.intervals),
+    "approximation": lambda s, features: plot.approximation(s.result.compared, s.result.intervals),
     "classification": lambda s, features: plot.classification(
         s.result.mixture, s.X, features=features, classes=s.classes
     ),
@@ -42,11 +42,12 @@ def write_picture(
     path = out or Path(f"{kind}.png")
     if path.suffix.lower() not in FORMATS:
         raise InputError("out", f"end in {', '.join(FORMATS)}", str(path))
-    check_file(path, overwrite=force, argument="out")
     stored = stored_model(model)
     mpl.use("agg")
-    # the same picture is the same bytes
-    with mpl.rc_context({"svg.hashsalt": "credpart"}), new_file(path, argument="out") as partial:
+    with (
+        mpl.rc_context({"svg.hashsalt": "credpart"}),  # the same picture is the same bytes
+        new_file(path, overwrite=force, argument="out") as partial,
+    ):
         axes = draw(stored, columns)
         figure: Figure = pd.Series(axes.ravel() if hasattr(axes, "ravel") else [axes])[0].figure
         kept = {".png": {"Software": None}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}

@@ -1,19 +1,25 @@
-"""Running a command: an error is one line and an exit code."""
+"""Running a command: an error is one line and an exit code.
+
+Little is imported here, so that a signal is handled from the first moment on.
+"""
 
 import logging
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-import typer
-
-from credpart.cli.app import app
+from credpart.cli.completion import complete_result
+from credpart.cli.signals import Interruption, raise_if_stopped, stopping_signals
+from credpart.cli.streams import StandardOutputError, standard_streams
 from credpart.cli.vocabulary import in_shell
 
-INTERRUPTED = 130
-WRONG = 2  # what the user gave
+DONE = 0
 BROKEN = 1  # what we did
+WRONG = 2  # what the user gave
+INTERRUPTED = 130
+NOT_READ = 141  # the reader of standard output has left, as the signal SIGPIPE says
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
@@ -22,19 +28,61 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
-    command = typer.main.get_command(app)
+    with standard_streams(), stopping_signals(is_own_process=arguments is None):
+        code = _exit_code(given, debug=debug)
+    sys.exit(code)
+
+
+def _exit_code(given: list[str], *, debug: bool) -> int:
+    """Run a command; say what went wrong."""
     try:
-        with _stages_as_lines():
-            code = command.main(given, prog_name="credpart", standalone_mode=False)
-    except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
+        with _stages_as_lines(), _no_windows():
+            try:
+                return _run(given)
+            except Exception:
+                raise_if_stopped()  # a library may have made another error of it
+                raise
+    except (Interruption, KeyboardInterrupt) as stop:
+        complete = complete_result(stop)
+        told = f"Interrupted. {complete}" if complete else "Interrupted; nothing was written."
+        print(told, file=sys.stderr)
+        return stop.handled() if isinstance(stop, Interruption) else INTERRUPTED
+    except StandardOutputError as error:
+        return _output_failed(error)
     except Exception as error:
         if debug:
             raise
-        code = _print_error(error)
-    if code == INTERRUPTED:
-        print("Interrupted; nothing was written.", file=sys.stderr)
-    sys.exit(code if isinstance(code, int) else 0)
+        return _print_error(error)
+
+
+def _run(given: list[str]) -> int:
+    import typer
+
+    from credpart.cli.app import app
+
+    try:
+        command = typer.main.get_command(app)
+        code = command.main(given, prog_name="credpart", standalone_mode=False)
+    except typer.Abort as abort:
+        raise abort.__cause__ or KeyboardInterrupt from None
+    if code == INTERRUPTED:  # typer makes this of a KeyboardInterrupt, without a word
+        raise KeyboardInterrupt
+    sys.stdout.flush()
+    return code if isinstance(code, int) else DONE
+
+
+@contextmanager
+def _no_windows() -> Iterator[None]:
+    """Draw into files, whatever a notebook or a desktop has set for the programs it starts."""
+    before = os.environ.get("MPLBACKEND")
+    os.environ["MPLBACKEND"] = "agg"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("MPLBACKEND", None)
+        else:
+            os.environ["MPLBACKEND"] = before
 
 
 @contextmanager
@@ -54,6 +102,15 @@ def _stages_as_lines() -> Iterator[None]:
         logger.removeHandler(lines)
 
 
+def _output_failed(error: StandardOutputError) -> int:
+    """Standard output failed: a command whose files are complete has still done its work."""
+    complete = complete_result(error)
+    if error.is_pipe and not complete:
+        return NOT_READ  # such as `head` has read all that it wanted
+    print(f"credpart: {error} {complete}".strip(), file=sys.stderr)
+    return DONE if complete else WRONG
+
+
 def _print_error(error: Exception) -> int:
     """Print in one line what is wrong; return the exit code."""
     usage: Any = getattr(error, "format_message", None)  # an error of the command line itself
@@ -61,5 +118,6 @@ def _print_error(error: Exception) -> int:
     text = in_shell(usage() if usage else error) or type(error).__name__
     if not known:
         text = f"{type(error).__name__}: {text} (this is a bug; --debug shows where)"
-    print(f"credpart: {text}", file=sys.stderr)
+    complete = complete_result(error)
+    print(f"credpart: {text} {complete}".strip(), file=sys.stderr)
     return WRONG if known else BROKEN

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from credpart._audit import Audit
 from credpart.cli.folder import FILES
 from credpart.cli.vocabulary import in_shell
 from credpart.mixture import Selection
@@ -16,6 +18,7 @@ from credpart.partition import EvidentialPartition
 from credpart.partition.describe import counts_by_kind
 
 GRADES = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
+COVERAGES = ("coverage", "standard_error", "length")
 MOST_SETS = 8  # sets that are named; a screen has no room for more
 
 
@@ -79,6 +82,29 @@ def cells(frame: pd.DataFrame, corner: str) -> Table:
     for name, row in frame.iterrows():
         table.add_row(escape(str(name)), *(f"{value:.4g}" for value in row))
     return table
+
+
+def show_audit(found: Audit, path: Path) -> None:
+    """The verdict, and coverage by tenth of the true probability."""
+    console = Console(highlight=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    columns = ("true P", "pairs", "intervals", "(s.e.)", "length", "[Bel, Pl]", "(s.e.)", "length")
+    for name in columns:
+        table.add_column(escape(name), justify="right", no_wrap=True)
+    for tenth, row in found.by_decile.iterrows():
+        table.add_row(str(tenth), f"{row['pairs']:.1%}", *_coverages(row))
+    whole = {name: getattr(found, name) for name in found.by_decile.columns.drop("pairs").tolist()}
+    table.add_section()
+    table.add_row("all", "100.0%", *_coverages(whole), style="bold")
+    console.print(f"\n{escape(in_shell(found.verdict))}\n")
+    console.print(table)
+    console.print(f"\n{escape(found.basis)}\nIn [bold]{escape(str(path))}[/]")
+
+
+def _coverages(row: Mapping[str, float] | pd.Series) -> list[str]:
+    """Coverage, standard error and length of intervals and of [Bel, Pl]."""
+    names = [f"{name}{end}" for end in ("", "_partition") for name in COVERAGES]
+    return ["" if np.isnan(row[name]) else f"{row[name]:.3f}" for name in names]
 
 
 def selection_table(selection: Selection) -> Table:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from credpart._files import recover_folder
+from credpart.cli.folder import OURS
 from credpart.errors import MissingFileError
 from credpart.result import CalibratedResult
 from credpart.storage import load_with_notes
@@ -28,9 +30,15 @@ class Stored:
         """Known classes of the fitted objects."""
         return self.notes.get("classes")
 
+    @property
+    def is_of_fit(self) -> bool:
+        """Whether the command ``fit`` made it; models that Python saved have no such notes."""
+        return "command" in self.notes
+
 
 def stored_model(path: Path) -> Stored:
     """The model of a folder, or of its model.npz."""
+    recover_folder(path, OURS)
     file = path / "model.npz" if path.is_dir() else path
     if not file.is_file():
         made = "be a folder that `credpart fit` made, or its model.npz"

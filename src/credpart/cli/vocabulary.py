@@ -1,5 +1,6 @@
 """The words of the command line: options for arguments, and rows of a file counted from 1."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,15 +21,32 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "selection": "--selection",
     "n_replicates": "--replicates",
     "resampling": "--resampling",
+    "refit": "--refit",
     "level": "--level",
+    "method": "--method",
+    "pairs": "--pairs",
     "focal_sets": "--focal-sets",
     "kind": "--focal-sets",  # as the function `focal_sets` calls it
     "omega": "--omega",
     "overlap": "--overlap",
     "columns": "--columns",
     "features": "--columns",
+    "drop": "--drop",
+    "missing": "--missing",
     "id_column": "--id-column",
     "label_column": "--label-column",
+    "group_column": "--group-column",
+    "groups": "--group-column",
+    "strata_column": "--strata-column",
+    "strata": "--strata-column",
+    "text_columns": "--text-columns",
+    "header": "--header",
+    "na_values": "--na-values",
+    "delimiter": "--delimiter",
+    "encoding": "--encoding",
+    "decimal": "--decimal",
+    "thousands": "--thousands",
+    "comment": "--comment",
     "transform": "--transform",
     "cofactor": "--cofactor",
     "logicle": "--logicle",
@@ -36,10 +54,15 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "predict_masses": "--fit-rows",
     "random_state": "--seed",
     "n_jobs": "--jobs",
+    "n_datasets": "--datasets",
     "methods": "--methods",
     "picture": "--kind",
     "out": "--out",
+    "raw_text": "--raw-text",
     "overwrite": "--force",
+    "resume": "--resume",
+    "sample_rows": "--sample-rows",
+    "dask": "--dask",
     "status": "summary.json",
 }
 
@@ -55,16 +78,22 @@ class ShellVocabulary:
         return OPTIONS.get(name, f"`{name}`")
 
     def setting(self, setting: Setting) -> str:
-        """The option with its value; an option that is True needs none."""
+        """The option with its value; one that is True or False needs none."""
         option, value = self.name(setting.name), setting.value
-        if value is True:
-            return option
+        if isinstance(value, bool):
+            return option if value else f"--no-{option.removeprefix('--')}"
         parts = value if isinstance(value, list | tuple) else [value]
-        return f"{option} {','.join(map(str, parts))}"
+        return f"{option} {shlex.quote(','.join(_listed(str(part)) for part in parts))}"
 
     def row(self, number: int) -> str:
         """A row of the file; the first below the header is row 1."""
         return f"row {(number if self.rows is None else int(self.rows[number])) + 1}"
+
+
+def _listed(text: str) -> str:
+    """A text as it stands in a list with commas."""
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"' if "," in text or text != doubled else text
 
 
 def in_shell(text: object, rows: "IntArray | None" = None) -> str:

@@ -165,17 +165,42 @@ def diagnose(model: CalibratedResult | Fitted) -> Diagnosis:
 def summarise(result: CalibratedResult) -> str:
     """What was found, and whether to trust it, on one screen."""
     found, partition = diagnose(result), result.partition
-    lines = kind_lines(partition)
+    lines, decision = kind_lines(partition), result.replicates.decision
     return "\n".join(
         [
             f"{partition.n_objects} objects, {partition.n_clusters} clusters: "
-            f"model {result.mixture.model}, {100.0 * result.intervals.level:g} % intervals "
-            f"from {len(result.replicates)} replicates",
+            f"model {result.mixture.model}, {_level_in_words(result)} "
+            f"from {len(result.replicates)} replicates{_compared(result)}",
             lines["certain"],
             lines["ambiguous"],
+            *numbers_chosen(result),
+            *([] if decision is None else [f"{decision}."]),
             f"{found.grade.upper()}. {found.verdict}",
         ]
     )
+
+
+def _level_in_words(result: CalibratedResult) -> str:
+    """The level of the intervals, and after an audit the one that was asked for."""
+    nominal, level = result.options.nominal_level, result.intervals.level
+    if nominal is None:
+        return f"{100.0 * level:g} % intervals"
+    return f"{100.0 * nominal:g} % intervals (recalibrated to level {level:.4g})"
+
+
+def numbers_chosen(result: CalibratedResult) -> list[str]:
+    """How often replicates chose each number of clusters, if they chose several."""
+    numbers, B = result.replicates.chosen_numbers(), len(result.replicates)
+    if len(numbers) == 1:
+        return []
+    shares = ", ".join(f"{number} {100.0 * count / B:.3g} %" for number, count in numbers.items())
+    return [f"clusters of the replicates: {shares}"]
+
+
+def _compared(result: CalibratedResult) -> str:
+    if not result.is_sampled or result.landmarks is None:
+        return ""
+    return f", {len(result.landmarks.weights)} landmarks"
 
 
 def summary_html(result: CalibratedResult) -> str:
@@ -200,7 +225,7 @@ def gather_evidence(result: CalibratedResult) -> Evidence:
         sizes=weights @ posteriors,
         normality=normality,
         rmse=result.rmse,
-        covered=_covered(partition, result.intervals),
+        covered=_covered(result.compared, result.intervals),
     )
 
 

@@ -126,9 +126,15 @@ def replicates(seen: Evidence) -> Finding:
     B, is_sound = len(seen.replicates), seen.mixture.status == Status.OK
     off = B - counts.get(Status.OK.label, 0)
     broken = off - counts.get(Status.REGULARISED.label, 0)
+    decision = seen.replicates.decision
+    how = "" if decision is None else f"; {decision}"
+    if decision is not None and decision.is_doubtful:
+        auto = Message("Take ", Setting("refit", "auto"), ".")
+        return Finding("replicates", "problem", str(decision), auto)
     if off == 0 and is_sound:
-        return Finding("replicates", "ok", f"all {B} replicates are ok", "")
+        return Finding("replicates", "ok", f"all {B} replicates are ok{how}", "")
     text = f"of {B} replicates {', '.join(f'{count} {name}' for name, count in counts.items())}"
+    text += how
     if not is_sound:
         text = f"the fit itself is {seen.mixture.status.label}, and {text}"
     # As many broken ones as lie beyond a bound could set it alone; a tenth as many move it by no
@@ -189,11 +195,16 @@ def number_of_clusters(seen: Evidence) -> Finding:
     rival = max(others, key=lambda k: others[k])
     lead = best[c] - others[rival]
     text = f"{c} leads {rival} by {lead:.1f} of {name.upper()}"
+    text += "" if lead >= STRONG else ", which is not strong evidence"
+    numbers, assumed = seen.replicates.chosen_numbers(), f"The intervals take {c} for granted"
+    if len(numbers) > 1:
+        listed = ", ".join(f"{number} {count}" for number, count in numbers.items())
+        text += f"; {numbers.get(c, 0)} of {len(seen.replicates)} replicates chose {c} too"
+        text, assumed = f"{text} ({listed})", f"The partition has {c} clusters all the same"
     if lead >= STRONG:
         return Finding(topic, "ok", text, "")
     other = Setting("n_clusters", rival)
-    advice = Message(f"The intervals take {c} for granted: compare with ", other, ".")
-    return Finding(topic, "caution", f"{text}, which is not strong evidence", advice)
+    return Finding(topic, "caution", text, Message(f"{assumed}: compare with ", other, "."))
 
 
 def fit_to_intervals(seen: Evidence) -> Finding:

@@ -1,8 +1,10 @@
 """ECM and RECM as estimators."""
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -11,13 +13,13 @@ from credpart._arrays import Array, IntArray
 from credpart._checks import check_choice, check_data, check_positive
 from credpart.dissimilarities import METRICS, check_distinct, dissimilarities
 from credpart.ecm.criterion import best_masses, mass_costs
-from credpart.ecm.search import Settings, drawn_starts, search
+from credpart.ecm.search import Settings, drawn_starts, far_distance, search, warn_if_empty
 from credpart.ecm.spaces import Points, Relations
 from credpart.errors import InputError
 from credpart.partition import EvidentialPartition
 
 DEFAULT_TOLERANCE = 2e-12  # small, but well above rounding
-FAR = 0.95  # the quantile of the dissimilarities that RECM's `delta` is by default
+MAX_COMPARED = 1000  # objects whose distances say which `delta` is usual
 
 
 class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -36,7 +38,9 @@ class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         How soft the masses are, > 1.
     delta : float
         Distance of every object to the empty set, in the units of the data: outliers are farther
-        from all centres than this.
+        from all centres than this.  If the data are multiplied by a number, multiply ``delta`` by
+        it too, and the masses stay the same.  Where the data are so wide that most of the mass
+        ends on the empty set, a warning says so and suggests a value.
     focal_sets : {"singletons", "pairs", "overlapping", "full"} or array of shape (f, c)
         Sets of clusters that may carry mass, besides the empty one.  "overlapping" adds to the
         singletons the pairs of clusters that are mutual nearest neighbours, by the plausibilities
@@ -139,6 +143,8 @@ class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         else:
             starts = [self._given_centers() - origin]
         fit = search(points, starts, delta, settings)
+        some = points.X[:: -(-len(points.X) // MAX_COMPARED)]
+        warn_if_empty(fit, lambda: far_distance(pdist(some)))
         self._criterion, self._origin = fit.criterion, origin
         self._centers = fit.descent.centers  # about the origin: exact, where `centers_` is rounded
         self.partition_ = fit.partition(table.index)
@@ -280,14 +286,15 @@ class RECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_distinct(given.values, settings.n_clusters)
 
         D = given.all()
-        far = np.quantile(D[np.triu_indices(len(D), 1)], FAR) if self.delta is None else self.delta
-        self.delta_ = check_positive("delta", float(far) if self.delta is None else far)
+        far = partial(far_distance, D[np.triu_indices(len(D), 1)])
+        self.delta_ = check_positive("delta", far() if self.delta is None else self.delta)
         space = Relations(D**2)
         if settings.start is None or isinstance(settings.start, str):
             starts = drawn_starts(space, len(D), settings)
         else:
             starts = [space.objects(self._given_objects(len(D)))]
         fit = search(space, starts, self.delta_, settings)
+        warn_if_empty(fit, far)
         self.partition_ = fit.partition(given.index)
         self.coefficients_ = fit.descent.centers
         self.spread_ = fit.descent.space.constant

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
@@ -9,17 +10,19 @@ import numpy as np
 
 from credpart._arrays import Array
 from credpart._checks import check_choice, check_fraction, check_integer
-from credpart._messages import Name
+from credpart._messages import Name, Setting
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
 from credpart.ecm.criterion import Alternation, Criterion, alternate
 from credpart.ecm.spaces import Space
 from credpart.ecm.starts import STARTS
-from credpart.errors import ConvergenceWarning, InputError
+from credpart.errors import ConvergenceWarning, DataWarning, InputError
 from credpart.focal import KINDS, cluster_similarity, focal_sets
 from credpart.partition import EvidentialPartition
 
 BY_A_FIRST_RUN = frozenset({"overlapping"})  # sets that depend on a run with singletons
+FAR = 0.95  # the quantile of the distances between objects that is far
+MOSTLY_EMPTY = 0.5  # share of the mass on the empty set above which `delta` is taken for too small
 
 
 class Settings(NamedTuple):
@@ -101,6 +104,29 @@ def search(space: Space, starts: list[Array], delta: float, settings: Settings) 
             ConvergenceWarning(ended, Name("max_iter"), " or ", Name("tol"), "."), stacklevel=3
         )
     return Fit(criterion, found)
+
+
+def far_distance(distances: Array) -> float:
+    """The distance between objects that an outlier has to the others: a usual ``delta``."""
+    return float(np.quantile(distances, FAR))
+
+
+def warn_if_empty(fit: Fit, far: Callable[[], float]) -> None:
+    """Warn if most of the mass is on the empty set; ``far()`` is a usual ``delta`` for the data."""
+    masses, delta = fit.descent.masses, fit.criterion.delta
+    share = float(masses[:, 0].mean())
+    if share > MOSTLY_EMPTY:
+        n_empty = int((masses.argmax(axis=1) == 0).sum())
+        warning = DataWarning(
+            f"{share:.0%} of the mass is on the empty set, which holds most mass of {n_empty} of "
+            f"{len(masses)} objects: ",
+            Setting("delta", delta, is_quoted=True),
+            ", the distance to the empty set in the units of the data, is small for these data. "
+            f"95 % of the distances between objects are below {far():.3g}, a usual value of ",
+            Name("delta"),
+            ".",
+        )
+        warnings.warn(warning, stacklevel=3)
 
 
 def _best(

@@ -16,14 +16,16 @@ from credpart._random import RandomState, random_generator, seed_sequence
 from credpart._threads import one_blas_thread
 from credpart.errors import ConvergenceWarning, DataError, DegeneracyWarning, DegenerateMixtureError
 from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.distinct import average, gathered
 from credpart.mixture.families.base import Components, Family, Parameters
+from credpart.mixture.families.standardisation import middle
 from credpart.mixture.models import Model, read, structure_code, taking_part
 from credpart.mixture.notebook import fit_html
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits, Status
 from credpart.mixture.optimisation.e_step import normalise, row_blocks
 from credpart.mixture.optimisation.mixtures import take_params
 from credpart.mixture.screening import screen
-from credpart.mixture.search.grid_search import Answer, FamilySearch, grid_search, model_sets
+from credpart.mixture.search.grid_search import Answer, FamilySearch, model_sets
 from credpart.mixture.search.initialisation import (
     UNIT_FREE,
     WITH_UNITS,
@@ -31,6 +33,7 @@ from credpart.mixture.search.initialisation import (
     responsibilities,
     starting_partitions,
 )
+from credpart.mixture.search.subsample import run_regularised, search_rows, subsample
 
 N_STARTS = 4
 
@@ -65,6 +68,7 @@ class SearchOptions(NamedTuple):
         is_unit_free = all(model.is_unit_free for model in models.values())
         starts = UNIT_FREE if is_unit_free else WITH_UNITS
         X = as_numbers(data.table)
+        X = X - middle(X)  # exact: sums over data far from the origin would lose digits
         return starting_partitions(X, data.weights, numbers, self.n_starts, self.seed, starts)
 
     @classmethod
@@ -295,8 +299,8 @@ def fit_mixture(
         on sphered data, and on the data as they are or, for models that do not depend on the units
         of the columns, halfway between scaled and sphered; then k-means from k-means++ seeds.
     random_state : int, SeedSequence, Generator, RandomState or None
-        Seed of the k-means starts, used only if ``n_starts`` is above 4; the others
-        are deterministic.
+        Seed of the k-means starts, used only if ``n_starts`` is above 4, and of the subsample that
+        a search of more than 20 000 objects begins with; the others are deterministic.
 
     Returns
     -------
@@ -339,24 +343,28 @@ def fit_one(
         raise DataError(Name("model"), refused, remedy)
     screening.warn()
     rule = REGULARIZATIONS[regularization]
+    weights = data.weights
+    data, place = gathered(data)
+    resp = None if resp is None else average(resp, weights, place)
     with one_blas_thread():
         if resp is None:
+            part = data if rule.is_asked else subsample(data, options.seed)
             sets = model_sets(taking_part(chosen), data, chosen)
-            starts = options.starts(data, [c], chosen)
+            starts = options.starts(part, [c], chosen)
             first = responsibilities(starts[0][c], c)
         else:
-            sets, starts, first = model_sets(chosen, data, chosen), [], resp
+            part, sets, starts, first = data, model_sets(chosen, data, chosen), [], resp
         plain = sets[-1].problem
         if rule.is_asked:
             sets[-1] = sets[-1].regularised(first)
         if starts:
-            answer = grid_search(sets, starts, options.limits)[cell]
+            how = [cell], "bic", options.limits  # one cell: the criterion does not matter
+            answer = search_rows(sets, data, part, starts, *how).answers[cell]
         else:
             answer = FamilySearch(sets[-1], [c], options.limits).run_alone(cell, first)
         is_broken = bool(answer.mixture.is_degenerate[0]) or bool(starts and answer.flaw)
         if is_broken and rule.is_fallback:
-            models = sets[-1].regularised(first)
-            answer = FamilySearch(models, [c], options.limits).run_alone(cell, first)
+            answer = run_regularised(sets[-1], data, part, cell, first, options.limits)
     if (is_broken and not rule.is_fallback) or answer.mixture.is_degenerate[0]:
         raise DegenerateMixtureError(
             f"No mixture of {c} components with model {name!r} can be fitted: {answer.flaw}. "

@@ -120,6 +120,11 @@ def model_names(d: int) -> list[str]:
     return [name for name in MODELS if d == 1 or name not in ONE_DIMENSION]
 
 
+def rows_of(models: Iterable[Any]) -> dict[str, Model]:
+    """The rows of models that were checked before: names, or families of one's own."""
+    return dict(row for row in map(_row, models) if row is not None)
+
+
 def read(
     X: Any, name: str, value: Any, *, at_least: int = 0, several: bool = True
 ) -> tuple[Table, dict[str, Model]]:

@@ -9,10 +9,10 @@ import numpy as np
 
 from credpart._arrays import Array
 from credpart._checks import Table, WeightedTable, check_spread
-from credpart._columns import sortable
 from credpart._messages import Message, RowNumber, Setting, joined
 from credpart.errors import DataWarning, InputError
 from credpart.mixture.covariance.structures import TABLE
+from credpart.mixture.distinct import distinct
 from credpart.mixture.models import Model
 
 OUTLYING = 1e3  # interquartile ranges from the median
@@ -48,10 +48,11 @@ class Screening(NamedTuple):
 def screen(data: WeightedTable, models: Mapping[str, Model], numbers: Sequence[int]) -> Screening:
     """Look at the data before any fit; an error if there are too few rows for any."""
     table, X = data.table, data.seen
-    distinct = len(np.unique(sortable(X), axis=0))
+    rows = distinct(data.values, data.weights).X
+    n_distinct = len(rows)
     (n, d), most = X.shape, max(numbers)
-    if distinct <= most:
-        few, needed = f"{distinct} distinct row(s) of {n} (n = {n}) for ", most + 1
+    if n_distinct <= most:
+        few, needed = f"{n_distinct} distinct row(s) of {n} (n = {n}) for ", most + 1
         raise InputError(
             "X",
             "have more distinct rows than clusters",
@@ -62,7 +63,7 @@ def screen(data: WeightedTable, models: Mapping[str, Model], numbers: Sequence[i
     check_spread(np.ptp(X, axis=0), table)
     columns = [j for j in range(d) if np.nanmax(X[:, j]) == np.nanmin(X[:, j])]
     constant = _sentence(table, columns, "constant")
-    columns = dependent_columns(X) if distinct > d and table.levels is None else []
+    columns = dependent_columns(rows) if n_distinct > d and table.levels is None else []
     dependent = _sentence(table, columns, "a linear combination of other columns")
     refused: dict[tuple[int, str], str] = {}
     for c, (model, row) in product(numbers, models.items()):
@@ -73,15 +74,15 @@ def screen(data: WeightedTable, models: Mapping[str, Model], numbers: Sequence[i
             refused[c, model] = constant
         elif dependent and not structure.diagonal:
             refused[c, model] = dependent
-        elif not structure.diagonal and distinct < c + d:
+        elif not structure.diagonal and n_distinct < c + d:
             refused[c, model] = (
-                f"{distinct} distinct rows cannot carry a full covariance of {d} columns "
+                f"{n_distinct} distinct rows cannot carry a full covariance of {d} columns "
                 f"with {c} clusters (at least {c + d}); the most general model that fits is 'VVI'"
             )
     remarks = [Message(text) for text in (constant, dependent) if text]
-    if distinct < n / 2 and table.levels is None:  # answers to questions do repeat
-        remarks.append(Message(f"{n - distinct} of {n} rows repeat another row"))
-    return Screening(refused, [*remarks, *_outliers(data)])
+    if n_distinct < n / 2 and table.levels is None:  # answers to questions do repeat
+        remarks.append(Message(f"{n - n_distinct} of {n} rows repeat another row"))
+    return Screening(refused, [*remarks, *_outliers(data, rows)])
 
 
 def check_total(weights: Array, c: int) -> None:
@@ -101,10 +102,13 @@ def _sentence(table: Table, columns: list[int], what: str) -> str:
     return f"{', '.join(map(table.label, columns))} {verb} {what}" if columns else ""
 
 
-def _outliers(data: WeightedTable) -> Iterator[Message]:
-    """The first row that lies far from all others, and how many there are."""
+def _outliers(data: WeightedTable, rows: Array) -> Iterator[Message]:
+    """The first row that lies far from all others, and how many there are.
+
+    Quartiles are those of the distinct ``rows``, so that weights do what repeated rows do.
+    """
     X = data.seen
-    low, middle, high = np.nanpercentile(X, [25, 50, 75], axis=0)
+    low, middle, high = np.nanpercentile(rows, [25, 50, 75], axis=0)
     far = (np.abs(X - middle) > OUTLYING * (high - low)) & (high > low)
     if far.any():
         row, column = np.argwhere(far)[0]

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart._checks import check_choice
-from credpart._messages import Message, Name
 from credpart.errors import InputError
 from credpart.focal import (
     check_cluster_names,
@@ -27,7 +26,7 @@ from credpart.partition import describe, measures, npz, relational, special
 if TYPE_CHECKING:
     import pandas as pd
 
-LAYOUT = "credpart.EvidentialPartition.1"
+LAYOUT = "credpart.EvidentialPartition.2"
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -396,20 +395,24 @@ class EvidentialPartition:
         ...     EvidentialPartition.load(directory + "/partition.npz") == partition
         True
         """
-        try:
-            about, arrays = npz.read_npz(Path(path), LAYOUT)
+        with npz.one_error(path, "EvidentialPartition.save"):
+            about, arrays = npz.read_npz(Path(path), LAYOUT, _check_sizes)
             index, names = npz.decode_index(about["index"]), about["cluster_names"]
             return cls(arrays["masses"], arrays["focal_sets"], cluster_names=names, index=index)
-        except npz.UNREADABLE as error:
-            requirement = Message("be a file written by ", Name("EvidentialPartition.save"))
-            got = Message(f"{os.fspath(path)!r} ({error})")
-            raise InputError("path", requirement, got) from error
 
 
 RULES: Mapping[str, Callable[[EvidentialPartition], BoolArray]] = {
     "mass": lambda partition: partition.focal_sets[partition.set_labels],
     "dominance": lambda partition: partition.nondominated,
 }
+
+
+def _check_sizes(about: Mapping[str, Any], headers: Mapping[str, npz.Header]) -> None:
+    """Raise ValueError if the arrays that a file declares cannot be those of a partition."""
+    masses, sets = headers["masses"], headers["focal_sets"]
+    good = len(headers) == 2 and (masses.dtype.kind, sets.dtype.kind) == ("f", "b")
+    if not good or len(masses.shape) != 2 or masses.shape[1:] != sets.shape[:1]:
+        raise ValueError(f"masses of shape {masses.shape} on sets of shape {sets.shape}")
 
 
 def _index_content(index: Any) -> tuple[Any, ...]:

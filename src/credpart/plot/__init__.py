@@ -6,6 +6,7 @@ what they say once more.  What is left out of a picture, it says.  Displays draw
 estimators, by scikit-learn's convention.
 """
 
+import credpart._matplotlib  # noqa: F401  (first)
 from credpart.plot.bars import memberships
 from credpart.plot.curves import selection
 from credpart.plot.densities import density

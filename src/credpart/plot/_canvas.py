@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
@@ -26,7 +27,10 @@ def new_axes(ax: Axes | None, figsize: tuple[float, float] = (6.0, 4.5)) -> Axes
     """Return ``ax``, or the Axes of a new figure."""
     if ax is not None:
         return ax
-    return plt.subplots(figsize=figsize, layout="constrained")[1]
+    try:
+        return plt.subplots(figsize=figsize, layout="constrained")[1]
+    except ImportError:  # the backend is not there: a figure that can be saved, though not shown
+        return Figure(figsize=figsize, layout="constrained").subplots()
 
 
 def drawn_rows(n: int) -> IntArray:
@@ -107,9 +111,18 @@ def marker_key(
     return line
 
 
+def plain(name: object) -> str:
+    r"""A name of the user's as matplotlib shows it: a dollar sign begins no formula.
+
+    >>> print(plain("price in $ or $/kg"))
+    price in \$ or \$/kg
+    """
+    return str(name).replace("$", r"\$")
+
+
 def object_names(index: Any, rows: ArrayLike) -> list[str]:
-    """Names of objects: those of their index, or their rows."""
-    return [str(row if index is None else index[row]) for row in np.asarray(rows)]
+    """Names of objects as they are shown: those of their index, or their rows."""
+    return [plain(row if index is None else index[row]) for row in np.asarray(rows)]
 
 
 def beside(ax: Axes, handles: Sequence[Any], title: str | None = None) -> None:

@@ -25,6 +25,8 @@ from credpart.plot._canvas import (
     marker_key,
     name_places,
     new_axes,
+    object_names,
+    plain,
 )
 from credpart.plot._palette import GREY, SYMBOLS, colours, symbols
 from credpart.plot._plane import Plane, check_view, class_codes, plane
@@ -96,7 +98,7 @@ class Scene:
             i = check_integer("annotate", row, at_least=0)
             if i >= n:
                 raise InputError("annotate", f"hold rows in 0..{n - 1}", i)
-            name = str(i if index is None else index[i])
+            (name,) = object_names(index, [i])
             shift: dict[str, Any] = {"xytext": (4, 3), "textcoords": "offset points"}
             self.ax.annotate(name, self.points[i], fontsize="small", **shift)
 
@@ -104,15 +106,16 @@ class Scene:
         """Label the axes, name clusters, classes and what ``keys`` stand for, return the Axes."""
         entries = self._cluster_keys() if len(self.names) <= MOST_CLUSTERS_IN_LEGEND else []
         entries += [
-            marker_key(f"class {name}", SYMBOLS[code], GREY)
+            marker_key(f"class {plain(name)}", SYMBOLS[code], GREY)
             for name, code in zip(self.classes, symbols(np.arange(len(self.classes))), strict=True)
         ]
         beside(self.ax, [*entries, *keys])
         if self.named:
             present = np.unique(self.labels)
             places = [np.median(self.points[self.labels == k], axis=0) for k in present]
-            name_places(self.ax, [self.names[k] for k in present], np.array(places), "x-small")
-        self.ax.set(xlabel=self.view.labels[0], ylabel=self.view.labels[1])
+            names = [plain(self.names[k]) for k in present]
+            name_places(self.ax, names, np.array(places), "x-small")
+        self.ax.set(xlabel=plain(self.view.labels[0]), ylabel=plain(self.view.labels[1]))
         return self.ax
 
     @property
@@ -129,7 +132,7 @@ class Scene:
         shown = symbols(np.arange(len(self.names)))
         marks = ["s" if self.classes or self.dotted else SYMBOLS[code] for code in shown]
         return [
-            marker_key(f"cluster {name}", mark, colour)
+            marker_key(f"cluster {plain(name)}", mark, colour)
             for name, mark, colour in zip(self.names, marks, self.palette, strict=True)
         ]
 

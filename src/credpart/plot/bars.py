@@ -10,7 +10,7 @@ from credpart._arrays import Array, IntArray
 from credpart._checks import check_choice, check_integer
 from credpart.focal import set_names
 from credpart.partition import EvidentialPartition
-from credpart.plot._canvas import beside, new_axes, note, object_names
+from credpart.plot._canvas import beside, new_axes, note, object_names, plain
 from credpart.plot._palette import GREY, set_styles
 
 MOST_NAMES = 60  # objects that are named below their bars
@@ -96,7 +96,7 @@ def _layers(partition: EvidentialPartition, rows: IntArray) -> list[Layer]:
     kept = np.sort(heaviest[masses[:, heaviest].max(axis=0) >= VISIBLE])
     rest = np.setdiff1d(np.flatnonzero(totals > 0.0), kept)
     layers = [
-        Layer(masses[:, k], names[k], style)
+        Layer(masses[:, k], plain(names[k]), style)
         for k, style in zip(kept, set_styles(focal[kept]), strict=True)
     ]
     if len(rest):

@@ -6,7 +6,7 @@ from scipy.optimize import isotonic_regression
 
 from credpart._arrays import Array
 from credpart.mixture.search.selection import Selection
-from credpart.plot._canvas import new_axes
+from credpart.plot._canvas import new_axes, plain
 from credpart.plot._palette import COLOURS, GREY, LINES, SYMBOLS
 
 GAP = 0.045  # of the height, between the names of two lines
@@ -40,7 +40,7 @@ def selection(
     numbers = table.index.to_numpy()
     for k, (model, values) in enumerate(table.items()):
         ax.plot(
-            numbers, values.to_numpy(), label=str(model), markersize=5, linewidth=1.0,
+            numbers, values.to_numpy(), label=plain(model), markersize=5, linewidth=1.0,
             color=COLOURS[k % len(COLOURS)], marker=SYMBOLS[k % len(SYMBOLS)],
             linestyle=LINES[k // len(COLOURS) % len(LINES)],
         )  # fmt: skip
@@ -49,8 +49,8 @@ def selection(
     ax.plot(*place, "o", markersize=13, fillstyle="none", color="black")
     ax.set_xticks(numbers)
     ax.set(xlabel="number of clusters", ylabel=f"{criterion.upper()} (larger is better)")
-    ax.set_title(f"best: {best.model} with {best.n_clusters} clusters", fontsize="medium")
-    _name_lines(ax, table.to_numpy(), [str(model) for model in table], numbers)
+    ax.set_title(f"best: {plain(best.model)} with {best.n_clusters} clusters", fontsize="medium")
+    _name_lines(ax, table.to_numpy(), [plain(model) for model in table], numbers)
     return ax
 
 

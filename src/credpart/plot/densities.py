@@ -12,7 +12,7 @@ from credpart._checks import check_data
 from credpart._messages import Message, Name
 from credpart.errors import InputError
 from credpart.mixture.fit import MixtureFit
-from credpart.plot._canvas import beside, draw_objects, new_axes
+from credpart.plot._canvas import beside, draw_objects, new_axes, plain
 from credpart.plot._components import along, check_numbers, densities, joint_densities
 from credpart.plot._palette import COLOURS
 from credpart.plot._plane import Plane, check_view, feature_names, plane
@@ -58,7 +58,7 @@ def _curve(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
     for k, part in enumerate(parts.T):
         label = "components" if k == 0 else None
         ax.plot(places, part, "--", color=COLOURS[0], linewidth=1.0, label=label)
-    ax.set(xlabel=feature_names(table)[0], ylabel="density")
+    ax.set(xlabel=plain(feature_names(table)[0]), ylabel="density")
     ax.legend(frameon=False, fontsize="small")
     return ax
 
@@ -80,7 +80,7 @@ def _contours(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
         for level, shade in zip(sorted(levels), shades, strict=True)
     ]
     beside(ax, keys, "within the contour:")
-    ax.set(xlabel=view.labels[0], ylabel=view.labels[1])
+    ax.set(xlabel=plain(view.labels[0]), ylabel=plain(view.labels[1]))
     return ax
 
 

@@ -191,7 +191,7 @@ class ApproximationDisplay(Display):
     ) -> Self:
         """Draw a fitted `CalibratedClustering`; options as in `plot.approximation`."""
         result = _result_of(estimator)
-        return cls(result.partition, result.intervals).plot(ax=ax, **options)
+        return cls(result.compared, result.intervals).plot(ax=ax, **options)
 
     def _draw(self, **options: Any) -> Axes:
         return approximation(self.partition, self.intervals, **options)

@@ -14,7 +14,7 @@ from credpart.errors import InputError
 from credpart.focal import check_cluster_names
 from credpart.intervals import PairwiseIntervals
 from credpart.partition import EvidentialPartition, Relational
-from credpart.plot._canvas import draw_cloud, new_axes, note, object_names
+from credpart.plot._canvas import draw_cloud, new_axes, note, object_names, plain
 from credpart.plot._palette import COLOURS, GREY
 
 BINS = 40
@@ -117,6 +117,14 @@ def pair_histogram(
     'objects 0 and 1'
     """
     i, j = check_pair(pair, len(X))
+    if intervals is not None and intervals.n_objects != len(X):
+        raise InputError(
+            "intervals",
+            f"be of the {len(X)} objects",
+            intervals.n_objects,
+            "Those of a fit with landmarks are of a sample; `pairwise_intervals` of the posteriors "
+            "of two objects gives theirs.",
+        )
     two = X.iloc[[i, j]] if hasattr(X, "iloc") else check_data(X).values[[i, j]]
     left, right = np.moveaxis(replicates.posteriors(two), 1, 0)
     P = (left * right).sum(axis=1)  # Eq. (4)
@@ -165,7 +173,8 @@ def approximation(
     side = BOUNDS[check_choice("bound", bound, BOUNDS)]
     if partition.n_objects != intervals.n_objects:
         same = f"be of the partition's {partition.n_objects} objects"
-        raise InputError("intervals", same, intervals.n_objects)
+        sampled = "With landmarks, `result_.compared` has the masses of the sample."
+        raise InputError("intervals", same, intervals.n_objects, sampled)
     x, y = side.interval(intervals), side.approximation(partition)
     ax = _square(ax)
     draw_cloud(ax, x, y)
@@ -319,7 +328,7 @@ def _mark_clusters(ax: Axes, partition: EvidentialPartition, rows: IntArray) -> 
         ax.axhline(start - 0.5, color=COLOURS[1], linewidth=0.5)
         ax.axvline(start - 0.5, color=COLOURS[1], linewidth=0.5)
     every = slice(None, None, 1 + len(present) // MOST_NAMES)
-    middles, shown = starts + counts / 2 - 0.5, [names[k] for k in present]
+    middles, shown = starts + counts / 2 - 0.5, [plain(names[k]) for k in present]
     ax.set_xticks(middles[every], shown[every], fontsize="x-small", rotation=90)
     ax.set_yticks(middles[every], shown[every], fontsize="x-small")
     ax.set(xlabel="objects by cluster", ylabel="objects by cluster")

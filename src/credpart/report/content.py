@@ -24,6 +24,7 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas")
 LETTERS = {"E": "equal", "V": "varying", "I": "along the axes"}
 SHAPES = {**LETTERS, "I": "round"}
 ASPECTS = (("volume", LETTERS), ("shape", SHAPES), ("orientation", LETTERS))
+IN_PAGE = "percentile"  # the method of intervals that the script of the page has
 
 
 class Row(NamedTuple):
@@ -117,15 +118,23 @@ def settings(result: CalibratedResult) -> list[Row]:
     chosen, counts = result.replicates.chosen(), result.replicates.counts()
     fit, options = result.mixture, result.options
     kind = options.focal_sets if isinstance(options.focal_sets, str) else "as given"
+    numbers = result.replicates.chosen_numbers()
     return [
         Row("Clusters", f"{fit.n_clusters} ({_tried(result.selection)})"),
         Row("Mixture", f"{describe_model(fit.model)}; log-likelihood {fit.loglik:.2f}"),
         Row("Replicates", f"{len(result.replicates):,} ({options.resampling} bootstrap)"),
         Row("How they ended", ", ".join(f"{v:,} {k}" for k, v in counts.items() if v)),
         Row("Models of the replicates", ", ".join(f"{k} {v:,}" for k, v in chosen.items())),
+        Row("Clusters of the replicates", ", ".join(f"{k}: {v:,}" for k, v in numbers.items())),
         Row("Confidence level", f"{100 * options.level:g} %"),
+        Row("Method of the intervals", options.method + _looked_up(options.method)),
         Row("Sets that may carry mass", f"{len(result.partition.focal_sets)} ({kind})"),
     ]
+
+
+def _looked_up(method: str) -> str:
+    """What the script of the page computes if the intervals were made otherwise."""
+    return "" if method == IN_PAGE else f" (pairs that are looked up in this page: {IN_PAGE})"
 
 
 def _tried(selection: Selection) -> str:
@@ -172,13 +181,14 @@ class Quality(NamedTuple):
     plausibility: list[Shade]
     rmse: float
     n_pairs: int
+    n_compared: int  # objects whose pairs have intervals: all, or a sample
     n_objects: int  # whose pairs are drawn
     length: float  # of the intervals, on average
 
 
 def quality(result: CalibratedResult) -> Quality:
     """Compare all pairs of the objects, or of a sample of them if there are many."""
-    intervals, partition = result.intervals, result.partition
+    intervals, partition = result.intervals, result.compared
     n = partition.n_objects
     rows = np.linspace(0, n - 1, min(n, MOST_PAIRED)).round().astype(np.intp)
     i, j = (rows[side] for side in np.triu_indices(len(rows), 1))
@@ -190,7 +200,8 @@ def quality(result: CalibratedResult) -> Quality:
         density_shades(lower, belief),
         density_shades(upper, plausibility),
         rmse=result.rmse,
-        n_pairs=n * (n - 1) // 2,
+        n_pairs=result.n_objects * (result.n_objects - 1) // 2,
+        n_compared=n,
         n_objects=len(rows),
         length=float((upper - lower).mean()) if len(place) else 0.0,
     )

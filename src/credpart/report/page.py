@@ -124,6 +124,7 @@ def to_html(
     True
     """
     result = result_of(model)
+    judged = diagnose(result) if diagnosis is None else diagnosis
     objects = ReportObjects.of(result, ids, classes)
     arrays, about = _data(result, objects)
     text, about["arrays"] = payload.pack(arrays)
@@ -140,7 +141,7 @@ def to_html(
         about=Markup(payload.to_json(about)),  # noqa: S704  escaped as JSON
         arrays=text,
         objects=objects,
-        diagnosis=diagnose(result) if diagnosis is None else diagnosis,
+        diagnosis=judged,
         **_sections(result, objects, command),
         stored=about["stored"],
         charts=charts,

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from credpart._arrays import Array, BoolArray, IntArray
+from credpart._checks import Table
 from credpart.errors import UnsupportedError
 from credpart.mixture.covariance.batched import ABSENT as ABSENT
 
@@ -36,9 +37,10 @@ class Components(NamedTuple):
 class MixtureFamily(ABC, Generic[P]):
     """A family of component distributions, which `fit_mixture` and all that follows can fit.
 
-    Write a subclass and give it, or an instance, as ``model``.  Its constructor takes the data
-    (n, d), which are numbers, and may refuse them.  Parameters are a NamedTuple of arrays
-    (b, k, ...), of which the first is ``proportions`` (b, k).  Three methods are required:
+    Write a subclass and give it, or an instance, as ``model``.  Its constructor takes the distinct
+    objects (n, d), which are numbers, and may refuse them; how often each was seen is in the
+    weights of the statistics.  Parameters are a NamedTuple of arrays (b, k, ...), of which the
+    first is ``proportions`` (b, k).  Three methods are required:
 
     - ``log_joint(features, params)``: ``log pi_k + log p_k(x_i)``, shape (b, k, n).
     - ``m_step(statistics, structure, previous)``: the parameters that maximise the expected
@@ -61,12 +63,17 @@ class MixtureFamily(ABC, Generic[P]):
     - ``params_type``: the NamedTuple; with it, fitted models can be saved.
     - ``state()`` and ``from_state(state)``: what a saved model keeps of the family, by default its
       attributes.
+    - ``check_columns(table)`` and ``derived(params)``: what a saved model is checked by when it is
+      loaded; by default nothing is.
     - ``is_normal``: components are normal, so `diagnose` tests the clusters for normality.
     - ``projectable(params)``: components that can be drawn in any plane; others are drawn over one
       or two columns.
     - ``natural_parameters(params)``: coefficients whose products with the features are the log
       joint densities, if there are any; then the report can carry the replicates.
     - ``embed(params)`` takes a mixture of a nested family as one of this family.
+    - ``is_linearisable``: replicates of large samples may be found without refits.  This needs
+      natural parameters, statistics that are weighted sums of the features, of which the first is
+      1, no prior, an M-step that is smooth, and ``mean_statistics(params)``.
 
     What it says about parameters:
 
@@ -109,6 +116,7 @@ class MixtureFamily(ABC, Generic[P]):
 
     is_normal: ClassVar[bool] = False  # components are normal, so that normality can be tested
     has_slow_em: ClassVar[bool] = False  # the data say little about the latent variables
+    is_linearisable: ClassVar[bool] = False  # large samples need no refits for their replicates
     params_type: ClassVar[type[Parameters] | None] = None  # the NamedTuple: saved models need it
 
     def __init__(self, X: Array) -> None:
@@ -202,6 +210,10 @@ class MixtureFamily(ABC, Generic[P]):
         """
         return None
 
+    def mean_statistics(self, params: P) -> Array:
+        """Statistics (b, k, s) of an object that the mixture expects; the M-step inverts this."""
+        raise UnsupportedError(type(self).__name__, "has no method `mean_statistics`")
+
     def projectable(self, params: P) -> Components | None:
         """Components of the first mixture, if they keep their form under linear maps.
 
@@ -229,6 +241,19 @@ class MixtureFamily(ABC, Generic[P]):
         family = cls.__new__(cls)
         vars(family).update(state)
         return family
+
+    # How it is checked when it comes out of a file
+
+    def check_columns(self, table: Table) -> None:
+        """Raise ValueError if the family cannot be one of these data."""
+
+    def derived(self, params: P) -> P:
+        """The parameters, with those that follow from others computed anew.
+
+        A file whose parameters differ from these is refused.  The default is for families whose
+        parameters are free of each other.
+        """
+        return params
 
     # What makes families easy to write
 

@@ -59,6 +59,7 @@ class Gaussian(StandardisedFamily[GaussianParams]):
     prior: Array | None = None  # (d, d): covariance of a pseudo-observation in every component
 
     is_normal: ClassVar[bool] = True
+    is_linearisable: ClassVar[bool] = True
     params_type: ClassVar[type[Parameters]] = GaussianParams
 
     @classmethod
@@ -74,6 +75,14 @@ class Gaussian(StandardisedFamily[GaussianParams]):
         """The coefficients that `log_joint` multiplies with the features."""
         return params.natural
 
+    def mean_statistics(self, params: GaussianParams) -> Array:
+        """Proportions, and these times the means and the second moments, shape (b, k, p)."""
+        i, j = self.standardisation.pairs
+        means = params.means
+        products = params.covariances[..., i, j] + means[..., i] * means[..., j]
+        ones = np.ones((*params.proportions.shape, 1))
+        return params.proportions[..., None] * np.concatenate([ones, means, products], axis=-1)
+
     @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # found by its flatness
     def m_step(
         self, statistics: Array, structure: IntArray, previous: GaussianParams | None
@@ -88,8 +97,7 @@ class Gaussian(StandardisedFamily[GaussianParams]):
         P, logdet = inverse(update(scatter, counts, structure, start, space.units))
         proportions = self.shares(sizes)
         distance = space.squared_distance(P, means)
-        natural = -0.5 * distance
-        natural[..., 0] += self.log_shares(proportions) - 0.5 * (logdet + space.d * LOG_2_PI)
+        natural = self._natural(proportions, distance, logdet)
         flatness = self._flatness(proportions, distance, statistics, products)
         return GaussianParams(proportions, means, natural, logdet, flatness)
 
@@ -131,6 +139,21 @@ class Gaussian(StandardisedFamily[GaussianParams]):
         roots = np.linalg.cholesky(covariances / (scale[:, None] * scale))
         noise = np.einsum("nde,ne->nd", roots[labels], rng.standard_normal((n, len(scale))))
         return means[labels] + scale * noise, labels
+
+    def derived(self, params: GaussianParams) -> GaussianParams:
+        """The coefficients of the densities, out of the quadratic ones among them and the means."""
+        space = self.standardisation
+        forms = params.natural[..., 1 + self.d :]
+        precisions = space.matrices(forms * (-2.0 / space.multiplicity))
+        logdet = -inverse(precisions)[1]
+        distance = space.squared_distance(precisions, params.means)
+        natural = self._natural(params.proportions, distance, logdet)
+        return params._replace(natural=natural, logdet=logdet)
+
+    def _natural(self, proportions: Array, distance: Array, logdet: Array) -> Array:
+        natural = -0.5 * distance
+        natural[..., 0] += self.log_shares(proportions) - 0.5 * (logdet + self.d * LOG_2_PI)
+        return natural
 
     def _previous(self, params: GaussianParams) -> Previous:
         """The covariances, for structures whose update iterates."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from credpart._arrays import Array, BoolArray, IntArray
+from credpart._checks import Table
 from credpart.mixture.families.base import MixtureFamily, Parameters, linear_forms
 
 PSEUDO = 1.0
@@ -102,11 +103,30 @@ class LatentClass(MixtureFamily[LatentClassParams]):
         empty = totals <= 0.0  # a class without a prior, in which no cell of the column is seen
         probabilities = (counts + prior) / np.where(empty, 1.0, totals)
         probabilities = np.where(empty, self.frequencies, probabilities)
-        proportions = self.shares(sizes)
+        return self._complete(self.shares(sizes), probabilities)
+
+    def _complete(self, proportions: Array, probabilities: Array) -> LatentClassParams:
+        """Parameters with what the E-step reads of them."""
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.where(probabilities == 0.0, -1e3, np.log(probabilities))
         natural = np.concatenate([self.log_shares(proportions)[..., None], logs], axis=-1)
         return LatentClassParams(proportions, probabilities, natural)
+
+    def check_columns(self, table: Table) -> None:
+        """Raise ValueError if the family cannot be one of these data."""
+        known = tuple(len(levels) if levels else 0 for levels in table.levels or ())
+        frequencies = self.frequencies
+        if self.levels != known or frequencies.shape != (sum(known),):
+            raise ValueError("levels that are not those of the columns")
+        if not (frequencies >= 0.0).all() or not np.allclose(self._totals(frequencies), 1.0):
+            raise ValueError("frequencies that are none")
+        if not 0.0 <= self.pseudo < np.inf:
+            raise ValueError("a number of pseudo-observations that is none")
+
+    def derived(self, params: LatentClassParams) -> LatentClassParams:
+        """Probabilities that sum to 1 over the levels of a column, and their logarithms."""
+        shares = params.probabilities / self._totals(params.probabilities)
+        return self._complete(params.proportions, shares)
 
     def log_prior(self, params: LatentClassParams) -> Array | float:
         """Log density of the Dirichlet prior, up to a constant."""

@@ -156,6 +156,11 @@ class LocationScale(StandardisedFamily[LocationScaleParams]):
         fields = proportions, locations, scales, skewness, dof, distance, slant, tau
         return LocationScaleParams(*fields, constant, flatness)
 
+    def derived(self, params: LocationScaleParams) -> LocationScaleParams:
+        """What the E-step reads, anew; degrees of freedom within their bounds."""
+        bounds = self.law.bounds or (self.law.first_dof, self.law.first_dof)
+        return self.complete(*params[:4], np.clip(params.dof, *bounds))
+
     def embed(self, params: Parameters) -> LocationScaleParams:
         """A mixture of a nested law; normal tails become those at the bound on dof."""
         if isinstance(params, GaussianParams):

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.random import Generator
 
 from credpart._arrays import Array, BoolArray, IntArray
+from credpart._checks import Table
 from credpart.mixture.families.base import ABSENT, Parameters, linear_forms
 from credpart.mixture.families.latent_class import PSEUDO, LatentClass, LatentClassParams
-from credpart.mixture.families.standardisation import ScaleFamily
+from credpart.mixture.families.standardisation import ScaleFamily, middle
 
 
 class MixedParams(NamedTuple):
@@ -63,7 +64,7 @@ class Mixed(ScaleFamily[MixedParams]):
         counts = np.asarray(levels)
         numeric, categorical = np.flatnonzero(counts == 0), np.flatnonzero(counts > 0)
         numbers = X[:, numeric]
-        center = np.nanmedian(numbers, axis=0)
+        center = middle(numbers)
         scale = np.nanstd(numbers - center, axis=0)
         classes = LatentClass.of(X[:, categorical], counts[categorical].tolist(), weights, pseudo)
         scale = np.where(scale > 0.0, scale, 1.0)
@@ -121,13 +122,10 @@ class Mixed(ScaleFamily[MixedParams]):
         if self.prior is not None:
             variances = (scatter + self.prior) / (counts + 1.0)
         pooled = scatter.sum(axis=1, keepdims=True) / counts.sum(axis=1, keepdims=True)
+        joined = self._natural(natural, means, variances)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            spread = 2.0 * np.pi * variances * self.scale**2
-            constants = -0.5 * (np.log(spread) + means**2 / variances)
-            parts = [natural, constants, means / variances, -0.5 / variances]
             flatness = (pooled / variances).mean(axis=-1) if m else np.ones(proportions.shape)
         flatness = np.where(proportions > 0.0, flatness, 0.0)
-        joined = np.concatenate(parts, axis=-1)
         return MixedParams(proportions, means, variances, probabilities, joined, flatness)
 
     def log_prior(self, params: MixedParams) -> Array | float:
@@ -153,6 +151,35 @@ class Mixed(ScaleFamily[MixedParams]):
     def remarks(self, params: MixedParams) -> list[str]:
         """The prior of the categories."""
         return self.categories.remarks(self._classes(params))
+
+    def check_columns(self, table: Table) -> None:
+        """Raise ValueError if the family cannot be one of these data."""
+        is_number = np.array([levels is None for levels in table.levels or ()])
+        if not np.array_equal(np.flatnonzero(is_number), self.numeric):
+            raise ValueError("columns of numbers that are none")
+        if not np.array_equal(np.flatnonzero(~is_number), self.categorical):
+            raise ValueError("columns of categories that are none")
+        prior = () if self.prior is None else (self.prior,)
+        for part in (self.center, self.scale, *prior):
+            if part.shape != self.numeric.shape or not np.isfinite(part).all():
+                raise ValueError("centres and scales that are not those of the columns")
+        if not (self.scale > 0.0).all():
+            raise ValueError("scales of columns that are not positive")
+        levels = tuple(known for known in table.levels or () if known is not None)
+        self.categories.check_columns(table._replace(levels=levels))
+
+    def derived(self, params: MixedParams) -> MixedParams:
+        """The coefficients of the densities, out of probabilities, means and variances."""
+        classes = self.categories.derived(self._classes(params))
+        natural = self._natural(classes.natural, params.means, params.variances)
+        return params._replace(probabilities=classes.probabilities, natural=natural)
+
+    @np.errstate(divide="ignore", invalid="ignore", over="ignore")
+    def _natural(self, classes: Array, means: Array, variances: Array) -> Array:
+        spread = 2.0 * np.pi * variances * self.scale**2
+        constants = -0.5 * (np.log(spread) + means**2 / variances)
+        parts = [classes, constants, means / variances, -0.5 / variances]
+        return np.concatenate(parts, axis=-1)
 
     def _classes(self, params: MixedParams) -> LatentClassParams:
         """The parameters of the columns of categories."""

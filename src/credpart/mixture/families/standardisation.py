@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from credpart._arrays import Array, BoolArray, IntArray, make_read_only
+from credpart._checks import Table
 from credpart.mixture.covariance.structures import TABLE
 from credpart.mixture.families.base import ABSENT, MixtureFamily, P
 
@@ -51,8 +52,7 @@ class Standardisation:
     @classmethod
     def of(cls, X: Array, structures: Sequence[str]) -> Self:
         """The standardisation of these data, with all that estimates of the structures need."""
-        # The median keeps a far outlier from drowning the sums of squares of the other rows.
-        center = np.median(X, axis=0)
+        center = middle(X)
         scale = (X - center).std(axis=0)
         scale = np.where(scale > 0.0, scale, 1.0)
         low, high = np.percentile((X - center) / scale, [25, 75], axis=0)
@@ -61,6 +61,17 @@ class Standardisation:
         pairs = pairs_of(X.shape[1], all(row.diagonal for row in rows))
         is_unit_free = all(row.is_unit_free for row in rows)
         return cls(center, scale, pairs, ROUNDING * np.exp2(spread), is_unit_free)
+
+    def check(self, d: int) -> None:
+        """Raise ValueError if it is none of d columns."""
+        parts = self.center, self.scale, self.rounding_unit
+        if any(part.shape != (d,) or not np.isfinite(part).all() for part in parts):
+            raise ValueError("centres and scales that are not those of the columns")
+        if not (self.scale > 0.0).all() or not (self.rounding_unit > 0.0).all():
+            raise ValueError("scales of columns that are not positive")
+        known = (np.array(pairs_of(d, is_diagonal)) for is_diagonal in (True, False))
+        if not any(np.array_equal(np.array(self.pairs), pairs) for pairs in known):
+            raise ValueError("pairs of columns that are none")
 
     @property
     def d(self) -> int:
@@ -91,6 +102,15 @@ class Standardisation:
         constant = (locations * linear).sum(axis=-1, keepdims=True)
         forms = P[..., i, j] * self.multiplicity
         return np.concatenate([constant, -2.0 * linear, forms], axis=-1)
+
+
+def middle(X: Array) -> Array:
+    """A value of each column that halves it: the lower median; missing cells are left aside.
+
+    A far outlier does not move it.  As it is one of the data, differences to it are exact, and
+    data far from the origin are centred without loss.
+    """
+    return np.asarray(np.nanquantile(X, 0.5, axis=0, method="lower"))
 
 
 def pairs_of(d: int, is_diagonal: bool) -> tuple[IntArray, IntArray]:
@@ -163,3 +183,11 @@ class StandardisedFamily(ScaleFamily[P]):
     def n_free(self, c: int) -> int:
         """Number of free parameters without any constraint on the scale matrices."""
         return self.n_parameters("VVV", c)
+
+    def check_columns(self, table: Table) -> None:
+        """Raise ValueError if the family cannot be one of these data."""
+        d = table.values.shape[1]
+        self.standardisation.check(d)
+        prior = getattr(self, "prior", None)
+        if prior is not None and (prior.shape != (d, d) or not np.isfinite(prior).all()):
+            raise ValueError("a prior that is not one of the columns")

@@ -5,14 +5,15 @@ depend only on the numbers of mixtures, components and rows, never on the machin
 sums are made in the same order everywhere.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credpart._arrays import Array, IntArray
-from credpart.mixture.families.base import Parameters
+from credpart.mixture.families.base import Family, Parameters
 from credpart.mixture.optimisation.mixtures import Problem, Samples, take_params
 
 BLOCK = 1 << 16  # values of the joint density in a block
@@ -100,3 +101,40 @@ def log_certainty(problem: Problem, params: Parameters, sample: IntArray) -> Arr
         largest = np.log(np.maximum(joint.max(axis=1), np.finfo(float).tiny))
         total[some] += np.vecdot(largest, weights)
     return total
+
+
+# A pass over all objects: what a kernel returns for blocks of objects (rows, d), their weights
+# (rows,) and the number of the block, added up in the order of the blocks.
+Fold = Callable[[Callable[[Array, Array, int], tuple[Array, ...]]], tuple[Array, ...]]
+
+
+class FoldedProblem(NamedTuple):
+    """A family on objects that are passed over block by block, and need not be in memory."""
+
+    family: Family
+    fold: Fold
+
+
+def expected(
+    problem: Problem | FoldedProblem,
+    params: Parameters,
+    sample: IntArray,
+    *,
+    in_single: bool = False,
+) -> tuple[Array, Array]:
+    """`e_step` of objects in memory, or of one sample of objects that are not."""
+    if isinstance(problem, Problem):
+        return e_step(problem, params, sample, in_single=in_single)
+    kernel = partial(e_step_of_block, problem.family, params, in_single)
+    loglik, statistics = problem.fold(kernel)
+    return loglik, statistics
+
+
+def e_step_of_block(
+    family: Family, params: Parameters, in_single: bool, X: Array, weights: Array, block: int
+) -> tuple[Array, Array]:
+    """`e_step` of mixtures that are all fitted to the same weighted objects."""
+    problem = Problem(family, Samples(family.features(X), weights[None]))
+    sample = np.zeros(len(params[0]), dtype=np.intp)
+    with np.errstate(all="ignore"):  # here, since a worker may be a process of its own
+        return e_step(problem, params, sample, in_single=in_single)

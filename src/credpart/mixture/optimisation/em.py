@@ -13,18 +13,22 @@ import numpy as np
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart.mixture.optimisation.anderson import Anderson
 from credpart.mixture.optimisation.convergence import Limits, Status, relative_gain
-from credpart.mixture.optimisation.e_step import e_step
+from credpart.mixture.optimisation.e_step import FoldedProblem, expected
 from credpart.mixture.optimisation.mixtures import Mixtures, Problem
 
 # Which mixtures of a batch to give up, by what an iteration has led to and its relative gains.
 StoppingRule = Callable[[Mixtures, Array], BoolArray]
 
 
-def evaluate(problem: Problem, mixtures: Mixtures, *, in_single: bool = False) -> Mixtures:
+def evaluate(
+    problem: Problem | FoldedProblem, mixtures: Mixtures, *, in_single: bool = False
+) -> Mixtures:
     """The E-step at the parameters of mixtures: their log-likelihoods, statistics and status."""
     family = problem.family
     with np.errstate(all="ignore"):  # invalid parameters show in the log-likelihood
-        loglik, statistics = e_step(problem, mixtures.params, mixtures.sample, in_single=in_single)
+        loglik, statistics = expected(
+            problem, mixtures.params, mixtures.sample, in_single=in_single
+        )
         loglik = loglik + family.log_prior(mixtures.params)
         is_sound = np.isfinite(loglik) & ~family.is_degenerate(mixtures.params)
     status = np.where(is_sound, Status.NOT_CONVERGED, Status.DEGENERATE)
@@ -32,7 +36,7 @@ def evaluate(problem: Problem, mixtures: Mixtures, *, in_single: bool = False) -
 
 
 def iterate(
-    problem: Problem,
+    problem: Problem | FoldedProblem,
     mixtures: Mixtures,
     statistics: Array | None = None,
     *,
@@ -56,7 +60,7 @@ def first_iteration(
 
 
 def em(
-    problem: Problem,
+    problem: Problem | FoldedProblem,
     start: Mixtures,
     limits: Limits,
     *,

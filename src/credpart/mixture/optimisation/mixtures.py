@@ -34,7 +34,9 @@ class Problem(NamedTuple):
 
     def statistics(self, resp: Array) -> Array:
         """Statistics (1, k, s) of responsibilities (k, n), on the first sample."""
-        return self.family.statistics(self.data.features, (resp * self.data.weights[0])[None])
+        weighted = (resp * self.data.weights[0])[None]
+        with np.errstate(all="ignore"):  # a component without width shows in the log-likelihood
+            return self.family.statistics(self.data.features, weighted)
 
     def is_sound(self, mixtures: "Mixtures") -> BoolArray:
         """Which mixtures (b,) are neither degenerate nor have a spurious component."""

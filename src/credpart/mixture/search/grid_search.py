@@ -15,10 +15,10 @@ from itertools import product
 from typing import NamedTuple, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from credpart._arrays import Array, IntArray
 from credpart._checks import WeightedTable
+from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
 from credpart.mixture.models import Model, structure_code
@@ -93,11 +93,9 @@ def grid_search(
     """
     width = len(starts) * sum(len(one.models) for one in sets) * len(sets[0].problem.data.features)
     groups = grouped(sorted(starts[0]), width)
-    jobs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    tasks = [(sets, starts, numbers, limits) for numbers in groups]
     found: dict[Cell, Answer] = {}
-    for done, answers in enumerate(
-        jobs(delayed(_search_group)(sets, starts, numbers, limits) for numbers in groups)
-    ):
+    for done, answers in enumerate(run_tasks(_search_group, tasks, n_jobs)):
         found |= answers
         progress("select", (done + 1) / len(groups))
     return found

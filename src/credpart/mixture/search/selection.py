@@ -13,12 +13,14 @@ from credpart._progress import Progress, silent
 from credpart._random import RandomState
 from credpart.errors import DataError, DegenerateMixtureError
 from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.distinct import gathered
 from credpart.mixture.fit import N_STARTS, MixtureFit, SearchOptions, as_fit
 from credpart.mixture.models import Model, read, taking_part
 from credpart.mixture.notebook import selection_html
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits
 from credpart.mixture.screening import screen
-from credpart.mixture.search.grid_search import Cell, grid_search, model_sets
+from credpart.mixture.search.grid_search import Cell, model_sets
+from credpart.mixture.search.subsample import search_rows, subsample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,6 +148,10 @@ def select_mixture(
     mixtures this is so up to what the cap on degrees of freedom costs normal tails, some hundredths
     of log-likelihood; skew mixtures maximise a penalised likelihood, and the law holds for that.
 
+    More than 20 000 distinct objects are searched in two stages: on a stratified subsample of some
+    10 000, and then on all objects for the best model of each number of clusters and for all
+    models that have a real chance to be chosen.  The others are missing, and say why.
+
     Examples
     --------
     >>> from credpart import select_mixture
@@ -171,8 +177,12 @@ def select(
     options: SearchOptions,
     criterion: str,
     progress: Progress | None = None,
+    like: MixtureFit | None = None,
 ) -> Selection:
-    """`select_mixture` with checked arguments."""
+    """`select_mixture` with checked arguments.
+
+    The clusters of the fit ``like`` take the place of the first partition to start from.
+    """
     screening = screen(data, chosen, numbers)
     refused = screening.refused
     cells = [cell for cell in product(numbers, chosen) if cell not in refused]
@@ -182,14 +192,20 @@ def select(
             "Leave columns out, or try more constrained models."
         )
     screening.warn()
+    data, _ = gathered(data)
 
     # Models that link the chosen ones by nesting are fitted too, so that no nested one is better.
     carried = {model for _, model in cells}
     fitted = {name: row for name, row in chosen.items() if name in carried}
+    part = subsample(data, options.seed)
     sets = model_sets(taking_part(fitted), data, fitted)
-    starts = options.starts(data, numbers, fitted)
-    found = grid_search(sets, starts, options.limits, options.n_jobs, progress or silent)
-    missing = refused | {cell: found[cell].flaw for cell in cells if found[cell].flaw}
+    starts = options.starts(part, numbers, fitted)
+    if like is not None and like.n_clusters in numbers:
+        starts[0][like.n_clusters] = like.posteriors_of(part.values).argmax(axis=1)
+    how = criterion, options.limits, options.n_jobs, progress or silent
+    found, left_out = search_rows(sets, data, part, starts, cells, *how)
+    flaws = {cell: found[cell].flaw for cell in cells if cell in found and found[cell].flaw}
+    missing = refused | left_out | flaws
     fits = {
         (c, name): as_fit(found[c, name], name, chosen[name], data, found[c, name].status)
         for c, name in cells

@@ -1,0 +1,524 @@
+"""Whether the intervals of a fit hold their level: the same pipeline on data with a known truth.
+
+The fitted mixture stands for the truth.  Data sets of the same size are drawn from it, and each
+goes through the whole pipeline with the same options: selection of the model and of the number of
+clusters, bootstrap, intervals, partition.  The mixture gives the true P_ij of the drawn objects, so
+it is known how often the intervals, and [Bel, Pl], contain it.  Intervals at several levels come
+from the same replicates, so the level that has the coverage asked for is read off a curve.
+
+An audit knows nothing of a wrong model: data drawn from the mixture follow it.  `rivals` asks that.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.random import Generator, SeedSequence
+
+from credpart._arrays import Array
+from credpart._checks import Table, check_integer
+from credpart._memory import check_pairs
+from credpart._messages import Message, Setting
+from credpart._progress import Progress, silent
+from credpart._random import RandomState, integer_seed, random_rows, seed_sequence
+from credpart.calibration_options import CalibrationOptions
+from credpart.errors import (
+    CredpartError,
+    CredpartWarning,
+    DataError,
+    DegeneracyWarning,
+    InputError,
+    UnsupportedError,
+)
+from credpart.intervals import pairwise_intervals, pairwise_probabilities, replicates_needed
+from credpart.mixture.fit import MixtureFit
+from credpart.mixture.models import MODELS, rows_of
+from credpart.partition.relational import pairwise_condensed
+from credpart.pipeline import calibrate
+from credpart.result import CalibratedResult, Fitted, result_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Levels at which coverage is measured; between them it is interpolated.
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.965, 0.98, 0.99, 0.995, 0.998, 0.999)
+TENTHS = 10  # of the scale of the true P
+MOST_OBJECTS = 600  # of a data set whose pairs are counted: 179 700 pairs
+DECIMALS = 4  # of the recommended level
+ROUNDING = 1e-9  # by which a probability may miss a bound
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Audit:
+    """How often intervals made as in a fit contain the truth, if the fitted mixture is true.
+
+    Coverage is the share of pairs whose true P_ij lies in the interval.  Standard errors are
+    those of Monte Carlo: from one drawn data set to the next.
+
+    Attributes
+    ----------
+    coverage, standard_error : float
+        Coverage of the intervals at ``level``.
+    coverage_partition, standard_error_partition : float
+        Coverage of [Bel, Pl].
+    length, length_partition : float
+        Their mean lengths.
+    level : float
+        Level of the intervals of the fit.
+    nominal_level : float
+        The coverage that is asked for: ``level``, unless the fit was recalibrated before.
+    recommended_level : float
+        The level at which intervals have the coverage asked for; it lies between 0.5 and the
+        largest level that the replicates allow, ``1 - 2 / B``.
+    is_reached : bool
+        Whether the recommended level has that coverage; False if even the largest has not.
+    by_decile : DataFrame
+        One row for each tenth of the scale of the true P: the share of the pairs in it, coverage
+        and mean length of the intervals and of [Bel, Pl], with standard errors.
+    by_level : DataFrame
+        Coverage, its standard error, and mean length at each level that was tried.
+    n_datasets : int
+        Data sets that were drawn, those that failed included.
+    failures : mapping
+        How many of them could not be clustered, by the reason; they count nowhere else.
+    n_objects, n_pairs, n_replicates : int
+        Objects of a data set, the pairs of it that were counted, and its replicates.
+    model, n_clusters, loglik
+        Which mixture the data sets were drawn from.
+
+    Examples
+    --------
+    >>> from credpart import CalibratedClustering, audit
+    >>> from credpart.datasets import make_mixture1
+    >>> model = CalibratedClustering(3, model="EII", n_replicates=100, random_state=0)
+    >>> found = audit(model.fit(make_mixture1(60, random_state=0).X), n_datasets=5)
+    >>> found.by_decile.shape, found.is_reached
+    ((10, 7), True)
+    """
+
+    coverage: float
+    standard_error: float
+    coverage_partition: float
+    standard_error_partition: float
+    length: float
+    length_partition: float
+    level: float
+    nominal_level: float
+    recommended_level: float
+    is_reached: bool
+    by_decile: "pd.DataFrame"
+    by_level: "pd.DataFrame"
+    n_datasets: int
+    failures: Mapping[str, int]
+    n_objects: int
+    n_pairs: int
+    n_replicates: int
+    model: str
+    n_clusters: int
+    loglik: float
+
+    @property
+    def n_failed(self) -> int:
+        """Data sets that could not be clustered."""
+        return sum(self.failures.values())
+
+    @property
+    def verdict(self) -> Message:
+        """What the audit says, in two sentences."""
+        found = (
+            f"If the mixture is true, {_percent(self.level)} intervals cover "
+            f"{_percent(self.coverage)} of the pairs (standard error "
+            f"{_percent(self.standard_error)}). "
+        )
+        wanted = f"for a coverage of {_percent(self.nominal_level)}"
+        if not self.is_reached:
+            highest = f"{self.recommended_level:.4g}, the largest level for "
+            replicates = Setting("n_replicates", self.n_replicates)
+            reached = f", does not suffice {wanted}. Take more replicates, or a simpler model."
+            return Message(found, highest, replicates, reached)
+        level = Setting("level", self.recommended_level)
+        return Message(found, "Use ", level, f" {wanted}.")
+
+    def summary(self) -> str:
+        """The verdict, and what it rests on, as text."""
+        rows = [
+            ("intervals", self.coverage, self.standard_error, self.length),
+            (
+                "[Bel, Pl]",
+                self.coverage_partition,
+                self.standard_error_partition,
+                self.length_partition,
+            ),
+        ]
+        lines = [
+            f"{name}: coverage {coverage:.3f} ({error:.3f}), mean length {length:.3f}"
+            for name, coverage, error, length in rows
+        ]
+        worst = self.by_decile["coverage"].astype(float)
+        if worst.notna().any():
+            lines.append(f"worst tenth: P in {worst.idxmin()}, coverage {worst.min():.3f}")
+        return "\n".join([self.verdict, *lines, self.basis])
+
+    @property
+    def basis(self) -> str:
+        """What was drawn, and what failed."""
+        text = (
+            f"{self.n_datasets} data sets of {self.n_objects} objects, {self.n_replicates} "
+            f"replicates and {self.n_pairs} pairs each"
+        )
+        if self.n_failed:
+            most = max(self.failures, key=lambda reason: self.failures[reason])
+            text += f"; {self.n_failed} could not be clustered and are left out: {most}"
+        return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in values that JSON has."""
+        tables = {name: _records(getattr(self, name)) for name in ("by_decile", "by_level")}
+        plain = {name: _plain(getattr(self, name)) for name in self.__slots__ if name not in tables}
+        return plain | {"failures": dict(self.failures)} | tables
+
+    def __repr__(self) -> str:
+        return (
+            f"Audit({self.n_datasets - self.n_failed} data sets: coverage {self.coverage:.3f} "
+            f"({self.standard_error:.3f}) at level {self.level:g}, recommended level "
+            f"{self.recommended_level:.4g}{'' if self.is_reached else ', not enough'})"
+        )
+
+
+class Tally(NamedTuple):
+    """Sums over the pairs of a data set, by tenth of the true P."""
+
+    pairs: Array  # (10,)
+    covered: Array  # (levels, 10)
+    length: Array  # (levels, 10)
+    covered_partition: Array  # (10,)
+    length_partition: Array  # (10,)
+
+
+class Design(NamedTuple):
+    """What every data set of an audit has in common."""
+
+    mixture: MixtureFit
+    models: Sequence[Any]  # names, or classes of families
+    options: CalibrationOptions
+    levels: Sequence[float]
+    data: Table  # those that were fitted, for the names of columns and for missing cells
+    shares: Array  # (n,): the weights of the objects, sum 1
+    n: int  # objects to draw
+
+    def draw(self, rng: Generator) -> Table:
+        """A data set from the mixture, in which as many cells are missing as in the data."""
+        values = self.mixture.family.sample(self.mixture.internal, self.n, rng)[0]
+        is_missing = np.isnan(self.data.values)
+        if is_missing.any():
+            like = rng.choice(len(is_missing), self.n, p=self.shares)
+            values = np.where(is_missing[like], np.nan, values)
+        return self.data._replace(values=values, index=None)
+
+
+def audit(
+    model: CalibratedResult | Fitted,
+    n_datasets: int = 50,
+    *,
+    n_replicates: int | None = None,
+    random_state: RandomState = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Find out on simulated data whether the intervals of a fit hold their level.
+
+    Data sets are drawn from the fitted mixture, and each goes through the same pipeline as the
+    data did.  So an audit takes as long as ``n_datasets`` fits: about 2 s of processor time for
+    each data set of 300 objects with one model, and more where models are chosen.
+
+    Parameters
+    ----------
+    model : CalibratedClustering or CalibratedResult
+        A fitted estimator, or its result, of a family that can sample.
+    n_datasets : int
+        Number of data sets to draw.
+    n_replicates : int, optional
+        Number of replicates for each of them; by default as many as the fit has.  The recommended
+        level is at most ``1 - 2 / n_replicates``.
+    random_state : int, SeedSequence, Generator, RandomState or None
+        Seed.  Each data set has a stream of its own.
+    n_jobs : int, optional
+        Number of data sets that are worked on at the same time, as in joblib: processes, or the
+        backend of `joblib.parallel_config`.  The result does not depend on it.
+    progress : callable, optional
+        Called with "audit" and the share that is done.
+
+    Returns
+    -------
+    Audit
+        Coverage of the intervals and of [Bel, Pl], and the level that has the coverage asked for;
+        ``model.recalibrate`` takes it.
+
+    Notes
+    -----
+    A data set has as many objects as the weights of the fitted ones sum to, each of weight 1.
+    Cells are missing as in rows of the data, drawn at random.  Of data sets of more than 600
+    objects, all of which are clustered, the pairs of 600 random ones are counted.  A data set that
+    cannot be clustered is left out, counted in ``failures``, and warned of once.
+
+    The audit takes the mixture for true.  It sees what a small sample, a choice among models or too
+    few objects for the parameters do to coverage, but not what a wrong model does: see `rivals`.
+
+    Examples
+    --------
+    >>> from credpart import CalibratedClustering, audit
+    >>> from credpart.datasets import make_mixture1
+    >>> model = CalibratedClustering(3, model="EII", n_replicates=100, random_state=0)
+    >>> found = audit(model.fit(make_mixture1(60, random_state=0).X), n_datasets=5)
+    >>> found.nominal_level, 0.5 < found.coverage < 1.0
+    (0.9, True)
+    """
+    result = result_of(model)
+    if result.groups is not None or result.strata is not None:
+        raise InputError(
+            "model",
+            "be fitted without groups and strata",
+            Message("a fit with them"),
+            "Data sets drawn from a mixture have independent objects: an audit would say nothing "
+            "of intervals for objects that are not.",
+        )
+    count = check_integer("n_datasets", n_datasets, at_least=1)
+    design = make_design(result, _check_replicates(result, n_replicates))
+    seeds = seed_sequence(random_state).spawn(count)
+    tallies, failures = [], Counter[str]()
+    report = progress or silent
+    # Here too: with threads, contexts of several threads may end in any order.
+    with warnings.catch_warnings(action="ignore", category=CredpartWarning):
+        for done, found in enumerate(_judge_all(design, seeds, n_jobs)):
+            if isinstance(found, str):
+                failures[found] += 1
+            else:
+                tallies.append(found)
+            report("audit", (done + 1) / count)
+    if not tallies:
+        reason = failures.most_common(1)[0][0]
+        raise DataError(f"None of the {count} data sets drawn could be clustered: {reason}")
+    found_out = summarise_tallies(design, tallies, count, dict(failures))
+    if failures:
+        warnings.warn(DegeneracyWarning(f"Audit of {found_out.basis}"), stacklevel=2)
+    return found_out
+
+
+def make_design(result: CalibratedResult, n_replicates: int) -> Design:
+    """What the data sets of an audit have in common; an error if none can be drawn."""
+    mixture, options = result.mixture, result.options
+    if mixture is None:  # results that are made of replicates alone
+        remedy = "Fit a CalibratedClustering: an audit draws data sets from its mixture."
+        raise InputError("model", "have a fitted mixture", None, remedy)
+    try:
+        mixture.family.sample(mixture.internal, 1, np.random.default_rng(0))
+    except UnsupportedError as error:
+        reason = f"{error.reason}, so that no data sets can be drawn for an audit"
+        raise UnsupportedError(error.family, reason) from error
+    total = result.weights.sum()
+    n = max(2, round(total))
+    c = min(options.n_clusters)
+    check_pairs(options.pairs_for(n, c).n_sampled or n, n_replicates, c)
+    # A family of one's own that fitted nothing has only its name left, and plays no part here.
+    models = [one for one in result.models if not isinstance(one, str) or one in MODELS]
+    return Design(
+        mixture=mixture,
+        models=models,
+        options=replace(options, n_replicates=n_replicates),
+        levels=levels_to_try(options.level, min(n_replicates, len(result.replicates))),
+        data=result.data,
+        shares=result.weights / total,
+        n=n,
+    )
+
+
+def _check_replicates(result: CalibratedResult, n_replicates: int | None) -> int:
+    if n_replicates is None:
+        return result.options.n_replicates
+    level = result.options.level
+    needed = replicates_needed(level)
+    B = check_integer("n_replicates", n_replicates, at_least=1)
+    if needed > B:
+        enough = f"be at least 2 / (1 - level) = {needed} for level {level:g}"
+        raise InputError("n_replicates", enough, B)
+    return B
+
+
+def levels_to_try(level: float, n_replicates: int) -> list[float]:
+    """Levels up to the largest that so many replicates allow, with the one of the fit.
+
+    >>> levels_to_try(0.75, 40)
+    [0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95]
+    """
+    largest = 1.0 - 2.0 / n_replicates
+    allowed = {one for one in LEVELS if replicates_needed(one) <= n_replicates}
+    if replicates_needed(largest) <= n_replicates:
+        allowed.add(largest)
+    return sorted({*allowed, level})
+
+
+def _judge_all(
+    design: Design, seeds: Sequence[SeedSequence], n_jobs: int | None
+) -> Iterator[Tally | str]:
+    """The tally of every data set in turn, or why it has none."""
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    yield from parallel(delayed(judge)(design, seed) for seed in seeds)
+
+
+def judge(design: Design, seed: SeedSequence) -> Tally | str:
+    """Draw a data set, run the pipeline on it, and compare; or say why it could not be done."""
+    drawing, fitting, sampling = seed.spawn(3)
+    options = replace(design.options, seed=integer_seed(fitting))
+    data = design.draw(np.random.default_rng(drawing))
+    try:
+        with warnings.catch_warnings(action="ignore", category=CredpartWarning):
+            models = rows_of(design.models)
+            result = calibrate(data, np.ones(design.n), models, options, n_jobs=1)
+    except CredpartError as error:
+        return str(error)
+    rows = random_rows(design.n, MOST_OBJECTS, sampling)
+    truth = pairwise_probabilities(design.mixture.posteriors_of(data.values[rows]))
+    return tally(result, rows, truth, design.levels)
+
+
+def tally(result: CalibratedResult, rows: Any, truth: Array, levels: Sequence[float]) -> Tally:
+    """Count the pairs of some objects whose true probabilities are within their bounds."""
+    posteriors = result.replicates.posteriors_of(result.data.values[rows], n_jobs=1)
+    method, estimate = result.options.method, result.posteriors[rows]
+    found = pairwise_intervals(posteriors, levels, method=method, estimate=estimate, n_jobs=1)
+    masses, sets = result.partition.masses[rows], result.partition.focal_sets
+    bounds = [(one.lower, one.upper) for one in found]
+    bounds.append(pairwise_condensed(masses, sets))
+    tenths = np.minimum((TENTHS * truth).astype(np.intp), TENTHS - 1)
+
+    def by_tenth(values: Array | None = None) -> Array:
+        return np.bincount(tenths, values, minlength=TENTHS).astype(float)
+
+    covered = np.array([by_tenth(_within(lower, truth, upper)) for lower, upper in bounds])
+    length = np.array([by_tenth(upper - lower) for lower, upper in bounds])
+    return Tally(by_tenth(), covered[:-1], length[:-1], covered[-1], length[-1])
+
+
+def _within(lower: Array, P: Array, upper: Array) -> Array:
+    return ((lower <= P + ROUNDING) & (upper + ROUNDING >= P)).astype(float)
+
+
+def summarise_tallies(
+    design: Design, tallies: Sequence[Tally], count: int, failures: Mapping[str, int]
+) -> Audit:
+    """The audit of all data sets."""
+    all_sets = Tally(*(np.array(field) for field in zip(*tallies, strict=True)))
+    overall = Tally(*(field.sum(axis=-1) for field in all_sets))  # all tenths together
+    options, mixture, levels = design.options, design.mixture, list(design.levels)
+    place = levels.index(options.level)
+    coverage, errors = share(overall.covered, overall.pairs[:, None])
+    of_partition = share(overall.covered_partition, overall.pairs)
+    lengths = share(overall.length, overall.pairs[:, None])[0]
+    nominal = options.level if options.nominal_level is None else options.nominal_level
+    recommended, is_reached = level_for(nominal, levels, coverage)
+    recommended = min(round(recommended, DECIMALS), levels[-1])
+    return Audit(
+        coverage=float(coverage[place]),
+        standard_error=float(errors[place]),
+        coverage_partition=float(of_partition[0]),
+        standard_error_partition=float(of_partition[1]),
+        length=float(lengths[place]),
+        length_partition=float(share(overall.length_partition, overall.pairs)[0]),
+        level=options.level,
+        nominal_level=nominal,
+        recommended_level=recommended,
+        is_reached=is_reached,
+        by_decile=_by_decile(all_sets, place),
+        by_level=_by_level(levels, coverage, errors, lengths),
+        n_datasets=count,
+        failures=failures,
+        n_objects=design.n,
+        n_pairs=int(overall.pairs[0]),
+        n_replicates=options.n_replicates,
+        model=mixture.model,
+        n_clusters=mixture.n_clusters,
+        loglik=mixture.loglik,
+    )
+
+
+def share(sums: Array, counts: Array) -> tuple[Array, Array]:
+    """Ratios of sums to counts over data sets (the first axis), and their standard errors.
+
+    The error of a ratio is that of the mean of ``sums - ratio * counts``; it is NaN for one data
+    set, and where nothing was counted both are NaN.
+
+    >>> share(np.array([1.0, 3.0]), np.array([4.0, 4.0]))
+    (np.float64(0.5), np.float64(0.25))
+    """
+    s, total = len(sums), counts.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = sums.sum(axis=0) / total
+        squares = ((sums - ratio * counts) ** 2).sum(axis=0)
+        return ratio, np.sqrt(np.float64(s) / (s - 1) * squares) / total
+
+
+def level_for(wanted: float, levels: Sequence[float], coverage: Array) -> tuple[float, bool]:
+    """The lowest level with the coverage wanted, and whether any has it.
+
+    Longer intervals cover more, so coverage is taken not to fall from one level to the next; it is
+    interpolated between them.
+
+    >>> level_for(0.9, [0.8, 0.9, 0.95], np.array([0.75, 0.85, 0.95]))
+    (0.925, True)
+    >>> level_for(0.9, [0.8, 0.9], np.array([0.75, 0.85]))
+    (0.9, False)
+    """
+    curve = np.maximum.accumulate(coverage)
+    if curve[-1] < wanted:
+        return float(levels[-1]), False
+    i = int(np.searchsorted(curve, wanted))
+    if i == 0:
+        return float(levels[0]), True
+    part = (wanted - curve[i - 1]) / (curve[i] - curve[i - 1])
+    return float(levels[i - 1] + part * (levels[i] - levels[i - 1])), True
+
+
+def _by_decile(sets: Tally, place: int) -> "pd.DataFrame":
+    import pandas as pd
+
+    coverage, errors = share(sets.covered[:, place], sets.pairs)
+    coverage_partition, errors_partition = share(sets.covered_partition, sets.pairs)
+    bounds = [f"{k / TENTHS:.1f}-{(k + 1) / TENTHS:.1f}" for k in range(TENTHS)]
+    columns = {
+        "pairs": sets.pairs.sum(axis=0) / sets.pairs.sum(),
+        "coverage": coverage,
+        "standard_error": errors,
+        "coverage_partition": coverage_partition,
+        "standard_error_partition": errors_partition,
+        "length": share(sets.length[:, place], sets.pairs)[0],
+        "length_partition": share(sets.length_partition, sets.pairs)[0],
+    }
+    return pd.DataFrame(columns, index=pd.Index(bounds, name="P"))
+
+
+def _by_level(
+    levels: Sequence[float], coverage: Array, errors: Array, lengths: Array
+) -> "pd.DataFrame":
+    import pandas as pd
+
+    columns = {"coverage": coverage, "standard_error": errors, "length": lengths}
+    return pd.DataFrame(columns, index=pd.Index(levels, name="level"))
+
+
+def _percent(value: float) -> str:
+    return f"{100.0 * value:.3g} %"
+
+
+def _plain(value: Any) -> Any:
+    """A number that JSON has: it has no NaN."""
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    rows = table.reset_index()
+    names = [str(name) for name in rows]
+    return [dict(zip(names, map(_plain, row), strict=True)) for row in rows.to_numpy().tolist()]

@@ -1,0 +1,126 @@
+"""Whether replicates may be linear: some true refits beside their own linear predictions.
+
+A true refit and its prediction have the same bootstrap weights, so that their difference is the
+error of the approximation alone, and thirty of them measure it well.  What counts is how far this
+error moves posteriors, in proportion to how far the refit itself moves them, in the worst cluster.
+
+A refit starts at its prediction and goes on by steps of Newton's method on the equation
+``E(M(s)) = s`` of its sample, with the matrix that the linearisation has.  Each step is one E-step,
+and two or three are enough if the prediction is good.  A small step of Newton's method means that
+the fixed point is near; a small gain of EM may only mean that EM is slow.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator, SeedSequence
+
+from credpart._arrays import Array, BoolArray
+from credpart._bootstrap.draws import Weigh
+from credpart._bootstrap.folds import Rows, Sums
+from credpart._bootstrap.linear import Linearisation, Moved
+from credpart.mixture.families.base import Family, Parameters
+from credpart.mixture.optimisation.e_step import e_step, normalise
+from credpart.mixture.optimisation.mixtures import Problem, Samples, map_params
+
+N_REFITS = 30
+FOUND = 0.02  # standard deviations of a replicate: a smaller step of Newton's method is the last
+MOST_STEPS = 8
+OBJECTS = 256  # of each cluster, at which posteriors are compared
+
+
+def resampled_e_step(
+    family: Family,
+    params: Parameters,
+    weigh: Weigh,
+    seeds: Sequence[SeedSequence],
+    X: Array,
+    weights: Array,
+    block: int,
+) -> Sums:
+    """Log-likelihoods (b,) and statistics (b, k, p) of mixtures, each on a bootstrap sample.
+
+    Weights of objects are drawn independently of each other, by a stream of the replicate and the
+    block: so they are the same in every pass, and never all in memory.
+    """
+    keys = [(*seed.spawn_key, block) for seed in seeds]
+    streams = [
+        np.random.default_rng(SeedSequence(seed.entropy, spawn_key=key))
+        for seed, key in zip(seeds, keys, strict=True)
+    ]
+    drawn = np.array([weigh(weights, rng) for rng in streams], dtype=float)
+    problem = Problem(family, Samples(family.features(X), drawn))
+    return e_step(problem, params, np.arange(len(seeds)), in_single=True)
+
+
+class PairedRefits(NamedTuple):
+    """True refits of b bootstrap samples, and what the linearisation predicts of them."""
+
+    predicted: Moved
+    true: Moved
+    is_found: BoolArray  # (b,): whether Newton's method has converged to a mixture
+    predicted_loglik: Array  # (b,), in the family's units
+    true_loglik: Array
+
+
+def paired_refits(
+    rows: Rows, part: Linearisation, C: Array, weigh: Weigh, seeds: Sequence[SeedSequence]
+) -> PairedRefits:
+    """Refit one model to bootstrap samples, beside the linear predictions of the same samples."""
+    b, family = len(seeds), part.candidate.family
+    spread = part.spread(C)
+
+    def evaluated(params: Parameters) -> Sums:
+        return rows.fold(partial(resampled_e_step, family, params, weigh, seeds))
+
+    fit = map_params(lambda field: np.repeat(field, b, axis=0), part.candidate.params)
+    at_fit, sums = evaluated(fit)
+    differences = (sums - part.statistics).reshape(b, -1)
+    predicted = current = part.moved(differences)
+    is_found, loglik = np.zeros(b, dtype=bool), at_fit
+    for _ in range(MOST_STEPS):
+        loglik, image = evaluated(current.params)
+        steps = (image - current.statistics).reshape(b, -1) @ part.inverse.T
+        is_found = current.is_sound & (np.abs(steps / spread).max(axis=1) <= FOUND)
+        current = part.candidate.moved_to(current.statistics + steps.reshape(image.shape))
+        if (is_found | ~current.is_sound).all():
+            break
+    expected = at_fit + part.gain(differences)
+    return PairedRefits(predicted, current, is_found & current.is_sound, expected, loglik)
+
+
+def ambiguous_objects(X: Array, posteriors: Array, weights: Array, rng: Generator) -> Array:
+    """Objects (m, d) to compare posteriors at: of each cluster, those that may be in another."""
+    chosen = []
+    for own in posteriors.T:
+        chance = weights * own * (1.0 - own)
+        present = np.flatnonzero(chance > 0.0)
+        if len(present):
+            # in logarithms, since a chance may be as small as a number can be
+            keys = np.log(rng.standard_exponential(len(present))) - np.log(chance[present])
+            chosen.append(present[np.argsort(keys, kind="stable")[:OBJECTS]])
+    return X[np.unique(np.concatenate(chosen))] if chosen else X[:0]
+
+
+def posteriors_under(family: Family, params: Parameters, X: Array) -> Array:
+    """Posteriors (b, k, n) of objects."""
+    joint = family.log_joint(family.features(X), params)
+    normalise(joint)
+    return joint
+
+
+def relative_errors(part: Linearisation, pairs: PairedRefits, X: Array) -> tuple[Array, Array]:
+    """For each cluster: error of the predicted posteriors relative to their spread, and the spread.
+
+    Both are root mean squares over refits and objects.
+    """
+    candidate = part.candidate
+    fit, predicted, true = (
+        posteriors_under(candidate.family, params, X)
+        for params in (candidate.params, pairs.predicted.params, pairs.true.params)
+    )
+    spread = np.sqrt(((true - fit) ** 2).mean(axis=(0, 2)))
+    error = np.sqrt(((predicted - true) ** 2).mean(axis=(0, 2)))
+    return error / np.maximum(spread, np.finfo(float).tiny), spread

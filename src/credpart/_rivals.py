@@ -1,0 +1,337 @@
+"""Whether an answer is the model's or the data's: other mixtures that explain the data as well.
+
+Rivals are the mixtures that the fit was chosen from, other families and covariance structures, and
+other numbers of clusters.  BIC says which of them are plausible.  What counts is whether it
+matters: under a plausible rival, which share of the pairs has its P_ij outside the interval, and
+which objects are in another cluster?
+
+References
+----------
+.. [KR95] Kass, Raftery: Bayes factors.  Journal of the American Statistical Association 90, 1995.
+"""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from credpart._arrays import Array, IntArray
+from credpart._checks import WeightedTable, check_positive
+from credpart._columns import sortable
+from credpart._progress import Progress
+from credpart._random import random_rows
+from credpart.errors import CredpartError, CredpartWarning, InputError
+from credpart.focal import set_names
+from credpart.intervals import PairwiseIntervals, pairwise_intervals, pairwise_probabilities
+from credpart.mixture.covariance.structures import ONE_DIMENSION, STRUCTURES
+from credpart.mixture.fit import MixtureFit, SearchOptions
+from credpart.mixture.models import MODELS, Model, rows_of
+from credpart.mixture.search.grid_search import Cell
+from credpart.mixture.search.selection import select
+from credpart.result import CalibratedResult, Fitted, result_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A rival is plausible if its BIC is at most so much lower.  A difference of BIC approximates twice
+# the logarithm of a Bayes factor, and up to 2 it is "not worth more than a bare mention" [KR95]_.
+# It was chosen beside 6, "strong" evidence, on 42 samples of the paper's Mixtures 1-3: 6 would hold
+# a wrong number of clusters as plausible in 11 of them, 2 does in 4.
+PLAUSIBLE = 2.0
+FAMILIES = ("t", "skew-t")  # with the structure of the fit, and with the most general one
+MUCH = 0.2  # share of pairs outside that a user should know of
+MOST_OBJECTS = 1000  # whose pairs are counted: 499 500 pairs
+ROUNDING = 1e-9  # by which a probability may miss a bound
+COLUMNS = ("n_clusters", "model", "bic", "lead", "plausible", "outside", "relabelled", "left_set")
+CHANGES = ("n_clusters", "model", "object", "label", "set_label", "rival_label")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Rivals:
+    """Other mixtures of the same data, and what they change.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row for each rival, the largest BIC first.  ``lead`` is its BIC less that of the fit;
+        it is ``plausible`` if that is at least ``-bound``.  ``outside`` is the share of pairs whose
+        P_ij under the rival lies outside the interval of the fit.  ``relabelled`` counts the
+        objects that are in another cluster, ``left_set`` those whose cluster is not even in the
+        set of clusters that has their highest mass.
+    objects : DataFrame
+        One row for each object that a plausible rival relabels: its name, its label and its set of
+        highest mass in the fit, and its label under the rival, counted from 1; 0 is a cluster that
+        corresponds to none of the fit.
+    missing : mapping
+        Why a rival could not be fitted, by number of clusters and model.
+    n_pairs : int
+        Number of pairs that were counted.
+    bound : float
+        How much lower the BIC of a plausible rival may be.
+    model, n_clusters, bic
+        The fit itself.
+
+    Examples
+    --------
+    >>> from credpart import CalibratedClustering, rivals
+    >>> from credpart.datasets import load_iris
+    >>> model = CalibratedClustering(3, model="VEV", n_replicates=100, random_state=0)
+    >>> found = rivals(model.fit(load_iris().X))
+    >>> found.table[["n_clusters", "model", "plausible"]].head(2)
+       n_clusters model  plausible
+    0           2   VEV       True
+    1           2   VVV      False
+    """
+
+    table: "pd.DataFrame"
+    objects: "pd.DataFrame"
+    missing: Mapping[Cell, str]
+    n_pairs: int
+    bound: float
+    model: str
+    n_clusters: int
+    bic: float
+
+    @property
+    def plausible(self) -> "pd.DataFrame":
+        """The rivals that BIC does not rule out, the one that changes most first."""
+        rows = self.table[self.table["plausible"]]
+        return rows.sort_values("outside", ascending=False, kind="stable")
+
+    def matters(self, share: float = MUCH) -> bool:
+        """Whether under a plausible rival more than a share of the pairs is outside."""
+        return bool((self.plausible["outside"] > share).any())
+
+    def summary(self) -> str:
+        """How many rivals are plausible, and the one that changes most, in plain words."""
+        few = self.plausible
+        start = (
+            f"{len(few)} of {len(self.table)} rivals of {_named(self.model, self.n_clusters)} are "
+            f"plausible (BIC at most {self.bound:g} lower)"
+        )
+        if few.empty:
+            return f"{start}."
+        worst = few.iloc[0]
+        return (
+            f"{start}. The one that changes most is {_named(worst['model'], worst['n_clusters'])}: "
+            f"its BIC is {abs(worst['lead']):.1f} {'higher' if worst['lead'] > 0 else 'lower'}, "
+            f"{worst['outside']:.0%} of the pairs are outside their intervals, and "
+            f"{worst['relabelled']} objects are in another cluster."
+        )
+
+    def __repr__(self) -> str:
+        few = self.plausible
+        most = f", at most {few['outside'].max():.3f} of the pairs outside" if len(few) else ""
+        return f"Rivals({len(self.table)} rivals, {len(few)} plausible{most})"
+
+
+def rivals(
+    model: CalibratedResult | Fitted,
+    *,
+    bound: float = PLAUSIBLE,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Rivals:
+    """Fit other mixtures to the same data, and report what the plausible ones change.
+
+    Parameters
+    ----------
+    model : CalibratedClustering or CalibratedResult
+        A fitted estimator, or its result.
+    bound : float
+        How much lower than that of the fit the BIC of a plausible rival may be.  Up to 2 the
+        evidence against it is hardly worth a mention, from 6 on it is strong, above 10 very strong.
+    n_jobs : int, optional
+        Number of parallel jobs, as in joblib.  The result does not depend on it.
+    progress : callable, optional
+        Called with "select" and the share of a search that is done.
+
+    Returns
+    -------
+    Rivals
+        A table with one row for each rival, and the objects that plausible ones relabel.
+
+    Notes
+    -----
+    Fitted are, with the number of clusters of the fit: all models that were tried, all covariance
+    structures of Gaussian mixtures, and the families t and skew-t, with the structure of the fit
+    and with the most general one.  With one cluster less and one more than the fit has, and than
+    the least and the largest number that were tried: the models that were tried, and all
+    structures.  Of data with categories, only the models that were tried.  Searches start from the
+    clusters of the fit, or from one partition for another number of clusters, and from nested
+    models; fits that the selection has found are taken over.
+
+    Rivals that are not plausible do not count, however different they are.  Pairs count as often
+    as their objects' weights say; of more than 1000 objects, the pairs of 1000 random ones are
+    counted.
+
+    Examples
+    --------
+    >>> from credpart import CalibratedClustering, rivals
+    >>> from credpart.datasets import make_skew_t
+    >>> model = CalibratedClustering(3, model="VVV", n_replicates=100, random_state=0)
+    >>> found = rivals(model.fit(make_skew_t(200, random_state=0).X))
+    >>> found.matters()
+    True
+    """
+    result = result_of(model)
+    bound = check_positive("bound", bound)
+    if result.mixture is None:  # results that are made of replicates alone
+        remedy = "Fit a CalibratedClustering: rivals are compared with its mixture."
+        raise InputError("model", "have a fitted mixture", None, remedy)
+    fits, missing = fit_rivals(result, n_jobs, progress)
+    return compare_rivals(result, fits, missing, bound)
+
+
+def fit_rivals(
+    result: CalibratedResult, n_jobs: int | None = None, progress: Progress | None = None
+) -> tuple[dict[Cell, MixtureFit], dict[Cell, str]]:
+    """All rivals by number of clusters and model, and why others are missing."""
+    chosen, options = result.mixture, result.options
+    data = WeightedTable(result.data, result.weights)
+    most = len(np.unique(sortable(data.seen), axis=0)) - 1  # clusters that the data can carry
+    most = min(most, int(np.ceil(data.weights.sum())) - 1)
+    c, tried = chosen.n_clusters, result.selection.numbers
+    others = sorted({c - 1, c + 1, min(tried) - 1, max(tried) + 1} & set(range(1, most + 1)) - {c})
+    given = rows_of(one for one in result.models if not isinstance(one, str) or one in MODELS)
+    structures, families = comparable_models(chosen, given)
+    search = SearchOptions.check(options.limits, 1, options.seed, n_jobs)
+    found: dict[Cell, MixtureFit] = {}
+    missing: dict[Cell, str] = {}
+    with warnings.catch_warnings(action="ignore", category=CredpartWarning):
+        for numbers, models in (
+            ([c], given | structures | families),
+            (others, given | structures),
+        ):
+            if not numbers:
+                continue
+            try:
+                selection = select(data, numbers, models, search, "bic", progress, chosen)
+            except CredpartError as error:  # no model could be fitted
+                missing |= {(k, name): str(error) for k in numbers for name in models}
+                continue
+            found |= selection.fits
+            missing |= selection.missing
+    for cell, fit in result.selection.fits.items():
+        if cell not in found or fit.loglik >= found[cell].loglik:
+            found[cell] = fit
+    own = c, chosen.model
+    return (
+        {cell: fit for cell, fit in found.items() if cell != own},
+        {cell: why for cell, why in missing.items() if cell != own and cell not in found},
+    )
+
+
+def comparable_models(
+    chosen: MixtureFit, given: Mapping[str, Model]
+) -> tuple[dict[str, Model], dict[str, Model]]:
+    """Gaussian structures, and models of other families, that read the data as the fit does."""
+    read = given[chosen.model].read
+    alike = {name: row for name, row in MODELS.items() if row.read is read}
+    names = ONE_DIMENSION if chosen.columns.n_columns == 1 else STRUCTURES
+    structures = {name: alike[name] for name in names if name in alike}
+    families = {
+        name: row
+        for name, row in alike.items()
+        if row.family in FAMILIES and (row.is_listed or row.structure == chosen.structure)
+    }
+    return structures, families
+
+
+def compare_rivals(
+    result: CalibratedResult,
+    fits: Mapping[Cell, MixtureFit],
+    missing: Mapping[Cell, str],
+    bound: float,
+) -> Rivals:
+    """The tables of rivals that were fitted."""
+    import pandas as pd
+
+    chosen, partition, values = result.mixture, result.partition, result.data.values
+    rows = random_rows(result.n_objects, MOST_OBJECTS, result.options.seed)
+    pairs = Pairs(intervals_among(result, rows), result.weights[rows])
+    in_set = partition.focal_sets[partition.set_labels]  # (n, c)
+    names = np.array(set_names(partition.focal_sets, partition.cluster_names), dtype=object)
+    ids = np.array(result.ids, dtype=object)
+    table, objects = [], []
+    for (c, model), fit in sorted(fits.items(), key=lambda item: -item[1].bic):
+        posteriors = fit.posteriors_of(values)
+        labels = matched_labels(result.posteriors, posteriors, result.weights)
+        is_other = labels != result.labels
+        has_left = (labels < 0) | ~in_set[np.arange(len(labels)), labels]
+        lead = fit.bic - chosen.bic
+        is_plausible = bool(lead >= -bound)
+        outside = pairs.share_outside(posteriors[rows])
+        counts = int(is_other.sum()), int(has_left.sum())
+        table.append((c, model, fit.bic, lead, is_plausible, outside, *counts))
+        for i in np.flatnonzero(is_other) if is_plausible else ():
+            label, sets = result.labels[i] + 1, names[partition.set_labels[i]]
+            objects.append((c, model, ids[i], label, sets, labels[i] + 1))
+    return Rivals(
+        table=pd.DataFrame(table, columns=list(COLUMNS)),
+        objects=pd.DataFrame(objects, columns=list(CHANGES)),
+        missing=missing,
+        n_pairs=len(pairs.intervals.lower),
+        bound=bound,
+        model=chosen.model,
+        n_clusters=chosen.n_clusters,
+        bic=chosen.bic,
+    )
+
+
+def intervals_among(result: CalibratedResult, rows: IntArray) -> PairwiseIntervals:
+    """The intervals of all pairs of some objects."""
+    if len(rows) == result.n_objects == result.intervals.n_objects:
+        return result.intervals
+    posteriors = result.replicates.posteriors_of(result.data.values[rows])
+    method, estimate = result.options.method, result.posteriors[rows]
+    return pairwise_intervals(posteriors, result.options.level, method=method, estimate=estimate)
+
+
+class Pairs:
+    """Pairs of objects with their intervals; a pair counts as often as there are copies of it."""
+
+    def __init__(self, intervals: PairwiseIntervals, weights: Array) -> None:
+        self.intervals = intervals
+        first, second = np.triu_indices(len(weights), 1)
+        self.counts = weights[first] * weights[second]
+        self.copies = weights * np.maximum(weights - 1.0, 0.0) / 2.0  # pairs of two copies
+
+    def share_outside(self, posteriors: Array) -> float:
+        """The share of pairs whose P_ij, under posteriors (n, c), is outside the interval."""
+        bounds, P = self.intervals, pairwise_probabilities(posteriors)
+        outside = self.counts @ _is_outside(bounds.lower, P, bounds.upper)
+        total = self.counts.sum()
+        if bounds.own_lower is not None and bounds.own_upper is not None:
+            own = (posteriors**2).sum(axis=1)
+            outside += self.copies @ _is_outside(bounds.own_lower, own, bounds.own_upper)
+            total += self.copies.sum()
+        return float(outside / total)
+
+
+def _is_outside(lower: Array, P: Array, upper: Array) -> Array:
+    return ((lower > P + ROUNDING) | (upper + ROUNDING < P)).astype(float)
+
+
+def matched_labels(posteriors: Array, others: Array, weights: Array) -> IntArray:
+    """Labels (n,) under other posteriors (n, c'), named after the clusters that they match best.
+
+    Clusters are matched one to one, such that as much weight as possible is in the same cluster
+    under both; where others are more numerous, -1 stands for those that match none.
+
+    >>> old, new = np.eye(2)[[0, 0, 1]], np.eye(3)[[2, 2, 0]]
+    >>> matched_labels(old, new, np.ones(3)).tolist()
+    [0, 0, 1]
+    """
+    shared = posteriors.T @ (weights[:, None] * others)
+    mine, theirs = linear_sum_assignment(shared, maximize=True)
+    names = np.full(others.shape[1], -1)
+    names[theirs] = mine
+    return np.asarray(names[others.argmax(axis=1)])
+
+
+def _named(model: Any, n_clusters: Any) -> str:
+    return f"{model} with {n_clusters} cluster{'s' * int(n_clusters != 1)}"

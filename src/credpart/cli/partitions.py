@@ -1,0 +1,116 @@
+"""``credpart fit`` of data in partitions, which are never all in memory."""
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from joblib import parallel_config
+
+from credpart._messages import Message
+from credpart.cli.fitting import check_jobs, collected_warnings
+from credpart.cli.folder import Request
+from credpart.datasets import DATASETS
+from credpart.errors import InputError, MissingPackageError
+from credpart.out_of_core.clustering import DatasetResult, check_request, cluster_dataset
+from credpart.out_of_core.estimate import estimate
+from credpart.tables import TextFormat, Transform
+
+
+class PartitionOptions(NamedTuple):
+    """Options that only data in partitions have."""
+
+    sample_rows: Any
+    dask: str | None  # address of a scheduler
+    resume: bool
+    dry_run: bool
+
+
+def is_in_partitions(source: str, how: PartitionOptions) -> bool:
+    """Whether a source is several files, or an option asks for partitions."""
+    path = Path(source)
+    is_several = path.is_dir() or (not path.exists() and any(mark in source for mark in "*?["))
+    return is_several or how.dask is not None or how.resume or how.dry_run
+
+
+def fit_partitions(
+    request: Request, how: PartitionOptions, out: Path | None, *, force: bool, quiet: bool
+) -> None:
+    """Cluster all partitions, and write the folder; or say what it would take."""
+    source = request.source
+    names = ("columns", "id_column", "label_column")
+    table: dict[str, Any] = {name: request.table[name] or None for name in names}
+    others = {name: value for name, value in request.table.items() if name not in names}
+    transform = Transform(**others.pop("transform"))
+    if TextFormat(**others.pop("text_format")) != TextFormat() or any(others.values()):
+        got = Message("options of text files")
+        raise InputError("source", "be read without such options out of core", got)
+    if source in DATASETS and not Path(source).exists():
+        raise InputError("source", "be files for a run out of core", source)
+    if request.fit_rows is not None:
+        raise InputError("fit_rows", "not be given with data in partitions", request.fit_rows)
+    check_jobs(request.estimator["n_jobs"])
+    table["transform"] = None if transform.name == "none" else transform
+    estimator = dict(request.estimator)
+    if how.dry_run:
+        run = {name: estimator.pop(name) for name in ("n_jobs", "verbose")}
+        columns = (table["columns"], table["id_column"], table["label_column"], table["transform"])
+        checked = check_request(source, estimator, columns, how.sample_rows)
+        print(estimate(checked, run["n_jobs"]))
+        return
+    folder = out or Path(f"credpart-{Path(source).stem.strip('*?[].') or 'out'}")
+    command = shlex.join(["credpart", *sys.argv[1:]])
+    with dask_cluster(how.dask), collected_warnings(None, quiet=quiet):
+        found = cluster_dataset(
+            source,
+            folder,
+            **table,
+            **estimator,
+            sample_rows=how.sample_rows,
+            resume=how.resume,
+            overwrite=force,
+            command=command,
+        )
+    if not quiet:
+        show(found)
+
+
+@contextmanager
+def dask_cluster(address: str | None) -> Iterator[None]:
+    """Parallel work goes to a Dask cluster, if there is one."""
+    if address is None:
+        yield
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        needed = "--dask needs the package distributed: pip install 'credpart[dask]'"
+        raise MissingPackageError(needed) from None
+    try:
+        client: Any = Client(address, timeout=10)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        got = Message(f"{address!r} ({error})")
+        raise InputError("dask", "be the address of a Dask scheduler that runs", got) from None
+    with client, parallel_config(backend="dask"):
+        yield
+
+
+def show(found: DatasetResult) -> None:
+    """One screen: what was found, and where it is."""
+    summary, sets = found.summary, found.summary["sets"]
+    n, c = summary["n"], summary["n_clusters"]
+    print(
+        f"\n{summary['source']}: {n} objects in {summary['n_partitions']} partitions, "
+        f"{c} cluster{'s' * (c != 1)}, model {summary['model']}"
+    )
+    largest = sorted(sets.items(), key=lambda item: -item[1])[:8]
+    listed = "  ".join(f"{name} {count}" for name, count in largest)
+    more = f"  and {len(sets) - len(largest)} more" if len(sets) > len(largest) else ""
+    print(f"certain {summary['shares']['certain']:.1%}: {listed}{more}")
+    if summary["refits"]:
+        print(f"{summary['refits']}.")
+    diagnosis = summary["diagnosis"]
+    print(f"\n{diagnosis['grade'].upper()}  {diagnosis['verdict']}")
+    print(f"\nIn {found.folder}: report.html to open, masses/, model.npz, summary.json")

@@ -1,0 +1,268 @@
+"""Data in partitions: the same bytes however they are worked on, and after every interruption."""
+
+import json
+import shutil
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import parallel_config
+
+from credpart import CalibratedClustering, cluster_dataset, load_model
+from credpart._bootstrap.folds import RowsInMemory
+from credpart.datasets import make_mixture1
+from credpart.errors import ExistingFileError, FileContentError, InputError, MissingFileError
+from credpart.mixture import fit_mixture
+from credpart.mixture.optimisation.e_step import e_step_of_block
+from credpart.out_of_core import clustering, sources
+from credpart.out_of_core.passes import PartitionedRows, Reading, count_rows, draw_rows
+from credpart.out_of_core.sources import open_source
+
+N, FILES = 20_000, 5
+OPTIONS = {
+    "model": "EII",
+    "n_replicates": 40,
+    "pairs": 12,
+    "random_state": 0,
+    "sample_rows": 600,
+}
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory):
+    """Several Parquet files with a column of names."""
+    folder = tmp_path_factory.mktemp("cells")
+    frame = pd.DataFrame(make_mixture1(N, random_state=1).X, columns=["x", "y"])
+    frame.insert(0, "cell", [f"cell {i}" for i in range(N)])
+    for i, rows in enumerate(np.array_split(np.arange(N), FILES)):
+        frame.iloc[rows].to_parquet(folder / f"{i}.parquet", row_group_size=1500)
+    return folder, frame
+
+
+def run(cells, out, **options):
+    how = {**OPTIONS, **options}
+    return cluster_dataset(str(cells[0] / "*.parquet"), out, 3, id_column="cell", **how)
+
+
+@pytest.fixture(scope="module")
+def found(cells, tmp_path_factory):
+    return run(cells, tmp_path_factory.mktemp("found") / "out")
+
+
+def content(result):
+    """All bytes that must not depend on how a run went."""
+    summary = {name: value for name, value in result.summary.items() if name != "timings"}
+    return [path.read_bytes() for path in result.parts], json.dumps(summary)
+
+
+def test_every_row_gets_its_masses(cells, found):
+    table = pd.concat([pd.read_parquet(path) for path in found.parts])
+    assert table["id"].tolist() == cells[1]["cell"].tolist()
+    np.testing.assert_allclose(table[["belief", "overlap", "undecided"]].sum(axis=1), 1.0)
+    assert (table["belief"] <= table["plausibility"] + 1e-12).all()
+    assert found.summary["sets"] == {
+        name: count for name, count in table["set"].value_counts(sort=False).items() if count
+    }
+    assert sum(found.summary["sets"].values()) == found.summary["n"] == N
+    assert sorted(path.name for path in found.folder.iterdir()) == [
+        *("masses", "model.npz", "report.html", "summary.json")
+    ]
+
+
+def test_masses_are_those_of_the_stored_model(cells, found):
+    model = load_model(found.folder / "model.npz")
+    table = pd.read_parquet(found.parts[0])
+    masses = model.predict_masses(cells[1][["x", "y"]].iloc[:50])
+    np.testing.assert_allclose(masses.max(axis=1), table["mass"][:50], atol=1e-9)
+    assert model.mixture_.n_objects == N
+
+
+def test_masses_are_close_to_those_of_data_in_memory(cells, found):
+    X = cells[1][["x", "y"]].to_numpy()
+    options = {name: OPTIONS[name] for name in ("model", "n_replicates", "pairs", "random_state")}
+    inside = CalibratedClustering(3, **options).fit(X)
+    assert found.summary["loglik"] == pytest.approx(inside.mixture_.loglik, rel=1e-8)
+    assert found.result.replicates.decision.kind == "linear"
+    order = inside.mixture_.params.means[:, 0].argsort().argsort()
+    ours = found.result.mixture.params.means[:, 0].argsort().argsort()
+    table = pd.concat([pd.read_parquet(path) for path in found.parts])
+    labels = ours[table["label"].to_numpy() - 1]
+    assert (labels == order[inside.labels_]).mean() > 0.995
+    # Landmarks are those of other samples of a thousand objects.
+    belief = inside.partition_.belief()[np.arange(N), inside.labels_]
+    same = labels == order[inside.labels_]
+    assert np.abs(table["belief"].to_numpy() - belief)[same].mean() < 0.02
+
+
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_backends_give_the_same_bytes(cells, found, tmp_path, backend):
+    with parallel_config(backend=backend, n_jobs=2):
+        assert content(run(cells, tmp_path / "out")) == content(found)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of Dask, when its workers end
+def test_dask_gives_the_same_bytes(cells, found, tmp_path):
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster),
+        parallel_config(backend="dask"),
+    ):
+        assert content(run(cells, tmp_path / "out")) == content(found)
+
+
+class Killed(BaseException):
+    """What no handler of errors catches."""
+
+
+STAGES = ("scan", "draw_sample", "select_on_sample", "refine", "find_replicates", "find_result")
+
+
+def test_a_run_that_is_killed_in_every_stage_ends_with_the_same_bytes(
+    cells, found, tmp_path, monkeypatch
+):
+    times = {}
+    for stage in (*STAGES, "write_partition", "dump_model", "to_html"):
+        calls, original = [], getattr(clustering, stage)
+
+        def interrupt(*args, stage=stage, calls=calls, original=original, **kwargs):
+            calls.append(args)
+            if stage == "write_partition" and len(calls) < 3:
+                return original(*args, **kwargs)
+            raise Killed
+
+        with monkeypatch.context() as patched:
+            patched.setattr(clustering, stage, interrupt)
+            with pytest.raises(Killed):
+                run(cells, tmp_path / "out", resume=True)
+        (begun,) = tmp_path.iterdir()  # hidden, and nothing else is there
+        assert begun.name.startswith(".out.")
+        if stage == "write_partition":
+            times = {path.name: path.stat().st_mtime_ns for path in begun.glob("masses/part-*")}
+            assert len(times) == 2
+    again = run(cells, tmp_path / "out", resume=True)
+    assert content(again) == content(found)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    kept = {path.name: path.stat().st_mtime_ns for path in again.parts}
+    assert times.items() <= kept.items()  # these were not made again
+
+
+def test_other_data_or_parameters_are_not_resumed(cells, tmp_path, monkeypatch):
+    folder = shutil.copytree(cells[0], tmp_path / "cells")
+
+    def killed(*args):
+        raise Killed
+
+    monkeypatch.setattr(clustering, "refine", killed)
+    with pytest.raises(Killed):
+        run((folder,), tmp_path / "out")
+    with pytest.raises(InputError, match=r"`resume` must go on with .* got other parameters"):
+        run((folder,), tmp_path / "out", resume=True, level=0.8)
+    frame = pd.read_parquet(folder / "2.parquet")
+    frame.iloc[1:].to_parquet(folder / "2.parquet")
+    with pytest.raises(InputError, match=r"got other data \(.*2.parquet\)"):
+        run((folder,), tmp_path / "out", resume=True)
+
+
+def test_a_run_that_is_not_resumed_starts_again(cells, tmp_path, monkeypatch):
+    def killed(*args):
+        raise Killed
+
+    monkeypatch.setattr(clustering, "select_on_sample", killed)
+    for _ in range(2):
+        with pytest.raises(Killed):
+            run(cells, tmp_path / "out")
+        assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_folder_that_exists_is_replaced_only_if_asked(cells, found):
+    with pytest.raises(ExistingFileError, match="`out` must be a new folder"):
+        run(cells, found.folder)
+
+
+def test_a_bad_cell_is_named_by_file_column_and_row(cells, tmp_path):
+    folder = shutil.copytree(cells[0], tmp_path / "cells")
+    frame = pd.read_parquet(folder / "3.parquet")
+    frame.loc[frame.index[1700], "y"] = np.nan
+    frame.to_parquet(folder / "3.parquet", row_group_size=1500)
+    with pytest.raises(FileContentError, match=r"3.parquet' must hold fin.*column 'y', row 1700"):
+        run((folder,), tmp_path / "out")
+    assert not list(tmp_path.glob(".out*"))
+    frame["y"] = frame["y"].fillna(0.0).astype(str)
+    frame.loc[frame.index[5], "y"] = "low"
+    frame.to_parquet(folder / "3.parquet")
+    with pytest.raises(FileContentError, match=r"hold numbers, got 'low' in column 'y', row 5"):
+        run((folder,), tmp_path / "out")
+    frame.drop(columns="y").to_parquet(folder / "3.parquet")
+    with pytest.raises(FileContentError, match=r"3.parquet' must have the columns of the others"):
+        run((folder,), tmp_path / "out")
+    (folder / "3.parquet").write_bytes(b"no such thing")
+    with pytest.raises(FileContentError, match=r"3.parquet' must be a Parquet file"):
+        run((folder,), tmp_path / "out")
+
+
+def test_arguments_are_refused_before_anything_is_read(cells, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(MissingFileError, match="`source` must name at least one file"):
+        cluster_dataset(str(tmp_path / "*.parquet"), out, 3)
+    with pytest.raises(InputError, match=r"`columns` must be in .* got 'z'"):
+        run(cells, out, columns=["x", "z"])
+    with pytest.raises(InputError, match="`model` must be a model of numbers"):
+        run(cells, out, model="latent-class")
+    with pytest.raises(InputError, match="`pairs` must be 'auto' or a number"):
+        run(cells, out, pairs="all")
+    with pytest.raises(InputError, match="`source` must be a path"):
+        cluster_dataset(3, out, 3)
+    assert not out.exists()
+
+
+def test_kinds_of_sources_hold_the_same_rows(cells, tmp_path):
+    frame = cells[1][["x", "y"]]
+    for i, rows in enumerate(np.array_split(np.arange(N), 3)):
+        frame.iloc[rows].to_csv(tmp_path / f"{i}.csv", index=False)
+    dask_frame = pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=4)
+    dask_array = pytest.importorskip("dask.array").from_array(frame.to_numpy(), chunks=(6000, 1))
+    reading = Reading(("x", "y"))
+    for source in (frame, str(tmp_path), dask_frame, cells[0], dask_array):
+        opened = open_source(source)
+        how = reading if opened.has_names else Reading(("0", "1"))
+        drawn = [draw_rows(part, how, 0, i, 2.0) for i, part in enumerate(opened.partitions)]
+        assert np.array_equal(np.concatenate([part.values for part in drawn]), frame.to_numpy())
+        assert sum(count_rows(part, how) for part in opened.partitions) == N
+
+
+def test_small_row_groups_make_one_partition(cells, monkeypatch):
+    monkeypatch.setattr(sources, "PARTITION_ROWS", 3000)
+    parts = open_source(cells[0]).partitions
+    assert [part.n_rows for part in parts] == [3000, 1000] * FILES
+    assert [part.first_row for part in parts] == [0, 3000] * FILES
+
+
+def test_no_frame_is_longer_than_the_limit(cells, monkeypatch):
+    monkeypatch.setattr(sources, "FRAME_ROWS", 700)
+    for part in open_source(cells[0]).partitions:
+        sizes = [len(frame) for frame in part.frames(["x"])]
+        assert max(sizes) <= 700
+        assert sum(sizes) == part.n_rows
+
+
+def test_passes_over_partitions_add_up_to_those_of_data_in_memory(cells):
+    X = cells[1][["x", "y"]].to_numpy()
+    fit = fit_mixture(X[:500], 3, "VVV")
+    kernel = partial(e_step_of_block, fit.family, fit.internal, False)
+    rows = PartitionedRows(open_source(cells[0]).partitions, Reading(("x", "y")))
+    for one, other in zip(rows.fold(kernel), RowsInMemory(X, np.ones(N)).fold(kernel), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-6)
+
+
+def test_refits_of_the_sample_take_over_where_linear_replicates_fail(cells, tmp_path):
+    X = cells[1][["x", "y"]].to_numpy()[:3000]
+    options = {"n_replicates": 40, "sample_rows": 400, "random_state": 0}
+    full = cluster_dataset(X, tmp_path / "full", 3, model="EII", refit="full", **options)
+    assert full.result.replicates.decision.kind == "subsample"
+    t = cluster_dataset(X, tmp_path / "t", 3, model="t-EII", **options)
+    assert t.result.replicates.decision.kind == "sample"
+    assert "model t-EII has no linear replicates" in t.summary["refits"]
