@@ -13,7 +13,7 @@ from credpart import __version__
 from credpart._columns import columns_of_text
 from credpart._files import new_file, write_or_rescue
 from credpart._progress import shown
-from credpart.cli.completion import said_if_complete, table_file
+from credpart.cli.completion import claim, table_file
 from credpart.cli.fitting import check_jobs, collected_warnings, read, show_notes, takes_categories
 from credpart.cli.folder import AUDIT, put_text, report
 from credpart.cli.screen import cells, selection_table, show_audit
@@ -124,6 +124,7 @@ def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
     target = out or around / "report.html"
     is_own = out is None and stored.is_of_fit and (around / "summary.json").exists()
     with new_file(target, overwrite=force or is_own, argument="out") as partial:
+        claim(target, partial)
         page = report(stored.result, stored.notes)
         write_or_rescue(lambda file: put_text(file, page), partial, target)
 
@@ -136,24 +137,23 @@ def write_audit(path: Path, choice: tuple[Any, Any, Any, Any], *, force: bool, q
     check_jobs(jobs)
     result = stored_model(path).result
     target = (path if path.is_dir() else path.parent) / AUDIT
-    with said_if_complete(target) as made:
-        with new_file(target, overwrite=force, argument=AUDIT) as partial:
-            with collected_warnings(None, quiet=quiet), shown("audit", int(not quiet)) as progress:
-                found = audit(
-                    result,
-                    n_datasets,
-                    n_replicates=n_replicates,
-                    random_state=seed,
-                    n_jobs=jobs,
-                    progress=progress,
-                )
-            about = found.to_dict() | {"seed": seed, "version": __version__}
-            text = json.dumps(about, indent=2, allow_nan=False) + "\n"
-            write_or_rescue(lambda file: put_text(file, text), partial, target)
-            made.append(partial.stat())
-            raise_if_stopped()
-        if not quiet:
-            show_audit(found, target)
+    with new_file(target, overwrite=force, argument=AUDIT) as partial:
+        claim(target, partial)
+        with collected_warnings(None, quiet=quiet), shown("audit", int(not quiet)) as progress:
+            found = audit(
+                result,
+                n_datasets,
+                n_replicates=n_replicates,
+                random_state=seed,
+                n_jobs=jobs,
+                progress=progress,
+            )
+        about = found.to_dict() | {"seed": seed, "version": __version__}
+        text = json.dumps(about, indent=2, allow_nan=False) + "\n"
+        write_or_rescue(lambda file: put_text(file, text), partial, target)
+        raise_if_stopped()
+    if not quiet:
+        show_audit(found, target)
 
 
 def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:

@@ -13,19 +13,30 @@ if TYPE_CHECKING:  # `credpart --help` needs no pandas
     import pandas as pd
 
 
-@contextmanager
-def said_if_complete(path: Path) -> Iterator[list[os.stat_result]]:
-    """An exception within the context says so if the result was in its place by then.
+_claimed: list[tuple[Path, os.stat_result]] = []  # places, and what is to stand there
 
-    The caller adds the state of what will be renamed, by which it is known again.
+
+def begin() -> None:
+    """No result has been claimed yet."""
+    _claimed.clear()
+
+
+def claim(path: Path, partial: Path) -> None:
+    """Remember that ``partial`` is to take the place of ``path``; its state tells it apart.
+
+    What is written to a device or a pipe takes no place.
     """
-    made: list[os.stat_result] = []
-    try:
-        yield made
-    except BaseException as error:
-        if made and is_in_place(path, made[0]):
-            error.add_note(f"The result in {str(path)!r} is complete.")
-        raise
+    if partial.exists():
+        _claimed.append((path, partial.stat()))
+
+
+def complete_results() -> str:
+    """Which results are in their places by now, in a sentence; empty if none is.
+
+    It looks when it is asked, so that it is right at whatever moment a command was interrupted.
+    """
+    paths = [str(path) for path, made in _claimed if is_in_place(path, made)]
+    return " ".join(f"The result in {path!r} is complete." for path in paths)
 
 
 @contextmanager
@@ -41,22 +52,17 @@ def table_file(
     if path is None:
         yield lambda table: None
         return
-    with said_if_complete(path) as made, ExitStack() as claim:
+    with ExitStack() as stack:
         file = new_file(path, overwrite=force, only_seen=True, argument="out")
-        partial = claim.enter_context(file)
+        partial = stack.enter_context(file)
+        claim(path, partial)
 
         def save(table: "pd.DataFrame") -> None:
             def write(target: Path) -> None:
                 write_csv(table, target, raw_text=raw_text)
 
             write_or_rescue(write, partial, path)
-            made.append(partial.stat())
             raise_if_stopped()
-            claim.close()  # takes its place
+            stack.close()  # takes its place
 
         yield save
-
-
-def complete_result(error: BaseException) -> str:
-    """What `said_if_complete` said; empty if nothing was complete."""
-    return " ".join(getattr(error, "__notes__", ()))

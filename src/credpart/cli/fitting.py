@@ -14,7 +14,7 @@ from credpart._arrays import IntArray
 from credpart._checks import check_data, check_integer
 from credpart._files import new_folder, write_or_rescue
 from credpart._random import random_generator
-from credpart.cli.completion import said_if_complete
+from credpart.cli.completion import claim
 from credpart.cli.folder import FILES, OURS, Outcome, Request, Summary, describe
 from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks
@@ -31,17 +31,16 @@ from credpart.tables.sources import STANDARD_INPUT
 def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: bool) -> None:
     """Fit the model, and write the folder, which is claimed before anything is computed."""
     folder = out or Path(f"credpart-{stem(request.source)}")
-    with said_if_complete(folder) as made:
-        with new_folder(folder, OURS, overwrite=force) as partial:
-            made.append(partial.stat())
-            outcome = fit(request, quiet=quiet)
-            summary = describe(request, outcome)
-            write_or_rescue(folder_writer(request, outcome, summary), partial, folder)
-            raise_if_stopped()
-        if not quiet:
-            from credpart.cli.screen import show_fit
+    with new_folder(folder, OURS, overwrite=force) as partial:
+        claim(folder, partial)
+        outcome = fit(request, quiet=quiet)
+        summary = describe(request, outcome)
+        write_or_rescue(folder_writer(request, outcome, summary), partial, folder)
+        raise_if_stopped()
+    if not quiet:
+        from credpart.cli.screen import show_fit
 
-            show_fit(summary, outcome.partition, folder)
+        show_fit(summary, outcome.partition, folder)
 
 
 def folder_writer(request: Request, outcome: Outcome, summary: Summary) -> Callable[[Path], None]:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from credpart import plot
 from credpart._checks import check_choice
 from credpart._files import new_file
+from credpart.cli.completion import claim
 from credpart.cli.stored import Stored, stored_model
 from credpart.errors import InputError
 
@@ -48,6 +49,7 @@ def write_picture(
         mpl.rc_context({"svg.hashsalt": "credpart"}),  # the same picture is the same bytes
         new_file(path, overwrite=force, argument="out") as partial,
     ):
+        claim(path, partial)
         axes = draw(stored, columns)
         figure: Figure = pd.Series(axes.ravel() if hasattr(axes, "ravel") else [axes])[0].figure
         kept = {".png": {"Software": None}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from credpart.cli.completion import complete_result
+from credpart.cli import completion
 from credpart.cli.signals import Interruption, raise_if_stopped, stopping_signals
 from credpart.cli.streams import StandardOutputError, standard_streams
 from credpart.cli.vocabulary import in_shell
@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
+    completion.begin()
     with standard_streams(), stopping_signals(is_own_process=arguments is None):
         code = _exit_code(given, debug=debug)
     sys.exit(code)
@@ -43,7 +44,7 @@ def _exit_code(given: list[str], *, debug: bool) -> int:
                 raise_if_stopped()  # a library may have made another error of it
                 raise
     except (Interruption, KeyboardInterrupt) as stop:
-        complete = complete_result(stop)
+        complete = completion.complete_results()
         told = f"Interrupted. {complete}" if complete else "Interrupted; nothing was written."
         print(told, file=sys.stderr)
         return stop.handled() if isinstance(stop, Interruption) else INTERRUPTED
@@ -104,7 +105,7 @@ def _stages_as_lines() -> Iterator[None]:
 
 def _output_failed(error: StandardOutputError) -> int:
     """Standard output failed: a command whose files are complete has still done its work."""
-    complete = complete_result(error)
+    complete = completion.complete_results()
     if error.is_pipe and not complete:
         return NOT_READ  # such as `head` has read all that it wanted
     print(f"credpart: {error} {complete}".strip(), file=sys.stderr)
@@ -118,6 +119,6 @@ def _print_error(error: Exception) -> int:
     text = in_shell(usage() if usage else error) or type(error).__name__
     if not known:
         text = f"{type(error).__name__}: {text} (this is a bug; --debug shows where)"
-    complete = complete_result(error)
+    complete = completion.complete_results()
     print(f"credpart: {text} {complete}".strip(), file=sys.stderr)
     return WRONG if known else BROKEN
