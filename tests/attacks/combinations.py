@@ -105,7 +105,7 @@ def dask_cluster(is_wanted):
         distributed.LocalCluster(
             n_workers=2,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",  # any free port
             processes=True,
             local_directory=folder,
         ) as cluster,
@@ -114,8 +114,11 @@ def dask_cluster(is_wanted):
         yield
 
 
-def failures(tries, seed=0, ways=WAYS):
-    """Which of the combinations of studies and ways gave other bytes: (seed, way)."""
+def failures(tries, seed=0, ways=WAYS, *, is_shown=False):
+    """Which of the combinations of studies and ways gave other bytes: (seed, way).
+
+    They can be shown as they are found, with how many were tried after every study.
+    """
     bad = []
     with dask_cluster(any(backend == "dask" for backend, _ in ways)):
         combinations = islice(enumerate(cycle(ways)), tries)
@@ -124,8 +127,12 @@ def failures(tries, seed=0, ways=WAYS):
             if number // len(ways) != study:
                 study = number // len(ways)
                 expected = digest(seed + study)
+                if is_shown:
+                    print(f"{len(bad)} of {number} gave other bytes", flush=True)
             if run(seed + study, way) != expected:
                 bad.append((seed + study, way))
+                if is_shown:
+                    print(f"    seed {seed + study}, {way}: {draw(seed + study)[2:]}", flush=True)
     return bad
 
 
@@ -134,10 +141,8 @@ def main():
     parser.add_argument("--tries", type=int, default=240, help="combinations")
     parser.add_argument("--seed", type=int, default=0, help="of the first study")
     options = parser.parse_args()
-    bad = failures(options.tries, options.seed)
+    bad = failures(options.tries, options.seed, is_shown=True)
     print(f"{len(bad)} of {options.tries} combinations gave other bytes")
-    for seed, way in bad:
-        print(f"    seed {seed}, {way}: {draw(seed)[2:]}")
     raise SystemExit(bool(bad))
 
 

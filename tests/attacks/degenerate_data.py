@@ -353,6 +353,8 @@ def main():
         if outcome.kind == "failure":
             failed += 1
             print(f"    seed {seed}: {outcome.text}", flush=True)
+        if counts.total() % 100 == 0:
+            print(f"{failed} of {counts.total()} failed", flush=True)
     print(f"{failed} of {options.tries} failed; {dict(counts)}")
     raise SystemExit(failed > 0)
 
