@@ -173,7 +173,7 @@ ERRORS = {  # number: file, options, message
     "a folder": (
         lambda path: path,
         {},
-        r"SOURCE must be a file that ends in .csv, .tsv, .txt, .parq",
+        r"SOURCE must name at least one file, got ",
     ),
     "another kind": (
         text(b"", "data.xls"),

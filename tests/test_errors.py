@@ -178,4 +178,4 @@ def test_the_vocabulary_has_every_option_and_no_other():
     words = {word for word in OPTIONS.values() if word.startswith("--")}
     assert words <= options
     # The others take no value that could be wrong.
-    assert options - words == {"--quiet"}
+    assert options - words == {"--quiet", "--dry-run", "--out-of-core"}

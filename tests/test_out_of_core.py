@@ -11,6 +11,7 @@ from joblib import parallel_config
 
 from credpart import CalibratedClustering, cluster_dataset, load_model
 from credpart._bootstrap.folds import RowsInMemory
+from credpart.cli import main
 from credpart.datasets import make_mixture1
 from credpart.errors import ExistingFileError, FileContentError, InputError, MissingFileError
 from credpart.mixture import fit_mixture
@@ -266,3 +267,15 @@ def test_refits_of_the_sample_take_over_where_linear_replicates_fail(cells, tmp_
     t = cluster_dataset(X, tmp_path / "t", 3, model="t-EII", **options)
     assert t.result.replicates.decision.kind == "sample"
     assert "model t-EII has no linear replicates" in t.summary["refits"]
+
+
+def test_the_command_takes_a_folder_and_refuses_what_partitions_lack(cells, tmp_path, capsys):
+    out = tmp_path / "out"
+    few = ["--clusters", "3", "--model", "EII", "--replicates", "40", "--pairs", "12"]
+    few += ["--sample-rows", "600", "--id-column", "cell"]
+    assert main(["fit", str(cells[0]), *few, "--out", str(out), "--quiet"]) == 0
+    assert len(list((out / "masses").iterdir())) == FILES
+    for option in (["--no-header"], ["--drop", "x"], ["--missing", "drop"]):
+        assert main(["fit", str(cells[0]), *few, *option, "--out", str(tmp_path / "new")]) == 2
+        assert "must not be given with data in partitions" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()

@@ -285,6 +285,8 @@ def from_replicates(
         sample=sample,
         intervals=intervals,
         timings=timings,
+        groups=None,
+        strata=None,
         **found._asdict(),
     )
 

@@ -12,11 +12,12 @@ from joblib import parallel_config
 from credpart._messages import Message
 from credpart.cli.fitting import check_jobs, collected_warnings
 from credpart.cli.folder import Request
+from credpart.cli.reading import OPTIONS as READING
 from credpart.datasets import DATASETS
 from credpart.errors import InputError, MissingPackageError
 from credpart.out_of_core.clustering import DatasetResult, check_request, cluster_dataset
 from credpart.out_of_core.estimate import estimate
-from credpart.tables import TextFormat, Transform
+from credpart.tables import Transform
 
 
 class PartitionOptions(NamedTuple):
@@ -40,13 +41,13 @@ def fit_partitions(
 ) -> None:
     """Cluster all partitions, and write the folder; or say what it would take."""
     source = request.source
+    others = dict(request.table)
     names = ("columns", "id_column", "label_column")
-    table: dict[str, Any] = {name: request.table[name] or None for name in names}
-    others = {name: value for name, value in request.table.items() if name not in names}
+    table: dict[str, Any] = {name: others.pop(name) or None for name in names}
     transform = Transform(**others.pop("transform"))
-    if TextFormat(**others.pop("text_format")) != TextFormat() or any(others.values()):
-        got = Message("options of text files")
-        raise InputError("source", "be read without such options out of core", got)
+    for name, value in (others | others.pop("text_format")).items():
+        if name in READING and value not in (READING[name].default, None, []):
+            raise InputError(name, "not be given with data in partitions", value)
     if source in DATASETS and not Path(source).exists():
         raise InputError("source", "be files for a run out of core", source)
     if request.fit_rows is not None:
