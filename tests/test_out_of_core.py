@@ -269,13 +269,19 @@ def test_refits_of_the_sample_take_over_where_linear_replicates_fail(cells, tmp_
     assert "model t-EII has no linear replicates" in t.summary["refits"]
 
 
+def exit_code(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    return ended.value.code
+
+
 def test_the_command_takes_a_folder_and_refuses_what_partitions_lack(cells, tmp_path, capsys):
     out = tmp_path / "out"
     few = ["--clusters", "3", "--model", "EII", "--replicates", "40", "--pairs", "12"]
     few += ["--sample-rows", "600", "--id-column", "cell"]
-    assert main(["fit", str(cells[0]), *few, "--out", str(out), "--quiet"]) == 0
+    assert exit_code("fit", cells[0], *few, "--out", out, "--quiet") == 0
     assert len(list((out / "masses").iterdir())) == FILES
     for option in (["--no-header"], ["--drop", "x"], ["--missing", "drop"]):
-        assert main(["fit", str(cells[0]), *few, *option, "--out", str(tmp_path / "new")]) == 2
+        assert exit_code("fit", cells[0], *few, *option, "--out", tmp_path / "new") == 2
         assert "must not be given with data in partitions" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
