@@ -23,6 +23,9 @@ class Vocabulary(Protocol):
     def row(self, number: int) -> str:
         """A row of the data, which the library counts from 0."""
 
+    def call(self, call: "Call") -> str:
+        """What to type to change settings of a fit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -74,7 +77,19 @@ class ColumnName:
         return f"column {self.name!r}"
 
 
-Part = str | Name | Setting | RowNumber | ColumnName
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What to type, ready to paste: another fit with other settings, or a method of the fit."""
+
+    settings: tuple[Setting, ...]
+    method: str = "fit"
+
+    def render(self, words: Vocabulary) -> str:
+        """The line of Python, or the command."""
+        return words.call(self)
+
+
+Part = str | Name | Setting | RowNumber | ColumnName | Call
 
 
 class PythonVocabulary:
@@ -94,6 +109,13 @@ class PythonVocabulary:
         """A row of an array."""
         return f"row {number}"
 
+    def call(self, call: Call) -> str:
+        """A line of code about ``model``, the fitted estimator, and ``X``, its data."""
+        given = ", ".join(f"{one.name}={one.value!r}" for one in call.settings)
+        if call.method == "fit":
+            return f"model.set_params({given}).fit(X)"
+        return f"model.{call.method}({given})"
+
 
 PYTHON = PythonVocabulary()
 
@@ -103,7 +125,7 @@ class Message(str):
 
     Parameters
     ----------
-    *parts : str, Name, Setting, RowNumber or ColumnName
+    *parts : str, Name, Setting, RowNumber, ColumnName or Call
         What the text consists of.  A part that is a message is taken apart.
 
     Examples
@@ -130,6 +152,11 @@ class Message(str):
     def render(self, words: Vocabulary) -> str:
         """The text in the words of a vocabulary."""
         return _rendered(self.parts, words)
+
+
+def in_words(text: str, words: Vocabulary) -> str:
+    """A message in the words of a vocabulary, or any other text as it is."""
+    return text.render(words) if isinstance(text, Message) else text
 
 
 def joined(separator: str, messages: Iterable[str]) -> Message:

@@ -59,6 +59,7 @@ def fit(
     focal_sets: o.FocalSets = "pairs",
     omega: o.Omega = False,
     overlap: o.Overlap = "2",
+    audit: o.Audit = "auto",
     fit_rows: o.FitRows = None,
     out_of_core: o.OutOfCore = False,
     sample_rows: o.SampleRows = "100000",
@@ -77,7 +78,7 @@ def fit(
     A pattern or a folder of files is read file by file, and never held in memory as a whole:
     credpart fit 'cells/*.parquet' --clusters 7 --out out
     """
-    from credpart.cli.fitting import fit_and_write
+    from credpart.cli.fitting import command_again, fit_and_write
     from credpart.cli.folder import Request
     from credpart.cli.partitions import PartitionOptions, fit_partitions, is_in_partitions
 
@@ -99,7 +100,9 @@ def fit(
         "n_jobs": jobs,
         "verbose": int(not quiet),
     }
-    request = Request(source, table, estimator, fit_rows, raw_text)
+    request = Request(
+        source, table, estimator, fit_rows, raw_text, audit, command_again(out, source)
+    )
     how = PartitionOptions(sample_rows, dask, resume, dry_run)
     if out_of_core or is_in_partitions(source, how):
         fit_partitions(request, how, out, force=force, quiet=quiet)

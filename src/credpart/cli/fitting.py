@@ -13,24 +13,26 @@ import pandas as pd
 from credpart._arrays import IntArray
 from credpart._checks import check_data, check_integer
 from credpart._files import new_folder, write_or_rescue
+from credpart._progress import shown
 from credpart._random import random_generator
 from credpart.cli.completion import claim
 from credpart.cli.folder import FILES, OURS, Outcome, Request, Summary, describe
 from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks
-from credpart.cli.vocabulary import in_shell
+from credpart.cli.vocabulary import ShellVocabulary, in_shell, without_option
 from credpart.clustering import CalibratedClustering
-from credpart.diagnostics import diagnose
+from credpart.diagnostics import Diagnosis, diagnose
 from credpart.errors import InputError
 from credpart.mixture.models import MODELS
 from credpart.partition import EvidentialPartition
+from credpart.result import CalibratedResult
 from credpart.tables import Objects, TextFormat, Transform, read_objects
 from credpart.tables.sources import STANDARD_INPUT
 
 
 def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: bool) -> None:
     """Fit the model, and write the folder, which is claimed before anything is computed."""
-    folder = out or Path(f"credpart-{stem(request.source)}")
+    folder = out or default_folder(request.source)
     with new_folder(folder, OURS, overwrite=force) as partial:
         claim(folder, partial)
         outcome = fit(request, quiet=quiet)
@@ -61,6 +63,17 @@ def stem(source: str) -> str:
     ('flowers', 'input')
     """
     return "input" if source == STANDARD_INPUT else Path(source.removesuffix(".gz")).stem
+
+
+def default_folder(source: str) -> Path:
+    """Where results go if nobody says where."""
+    return Path(f"credpart-{stem(source)}")
+
+
+def command_again(out: Path | None, source: str) -> list[str]:
+    """The command that was typed, with a folder beside the one that it writes."""
+    typed = without_option(["credpart", *sys.argv[1:]], "--out", takes_value=True)
+    return [*typed, "--out", f"{out or default_folder(source)}-2"]
 
 
 def takes_categories(models: str | list[str]) -> bool:
@@ -103,9 +116,17 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     partition = result.partition if rows is None else _partition_of_all(model, X, rows)
     formulas = [] if request.raw_text else formula_remarks(objects.ids)
     show_notes(formulas, quiet=quiet)
-    return Outcome(
-        result, diagnose(result), rows, partition, objects.classes, [*remarks, *formulas]
+    diagnosis = judged(result, request, quiet=quiet).in_words(
+        ShellVocabulary(in_file, request.command)
     )
+    return Outcome(result, diagnosis, rows, partition, objects.classes, [*remarks, *formulas])
+
+
+def judged(result: CalibratedResult, request: Request, *, quiet: bool) -> Diagnosis:
+    """What speaks for and against the result, with a quick audit."""
+    jobs = request.estimator["n_jobs"]
+    with shown("diagnosis", int(not quiet)) as progress:
+        return diagnose(result, audit=request.audit, n_jobs=jobs, progress=progress)
 
 
 def check_jobs(value: Any) -> None:

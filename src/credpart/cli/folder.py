@@ -3,7 +3,7 @@
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ class Request:
     estimator: Mapping[str, Any]
     fit_rows: Any  # how many rows to fit; None is all
     raw_text: bool = False  # whether names that look like formulas are written as they are
+    audit: Any = "auto"  # data sets of a quick audit
+    command: Sequence[str] = ("credpart", "fit", "SOURCE")  # that fits again, with another folder
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -156,6 +156,15 @@ Overlap = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+Audit = Annotated[
+    Any,
+    typer.Option(
+        parser=number,
+        metavar="N",
+        help="Data sets of a quick audit; 0: none (auto: 8, up to 5000 objects)",
+        rich_help_panel=RUN,
+    ),
+]
 FitRows = Annotated[
     Any,
     typer.Option(

@@ -13,6 +13,7 @@ from rich.table import Table
 from credpart._audit import Audit
 from credpart.cli.folder import FILES
 from credpart.cli.vocabulary import in_shell
+from credpart.diagnostics.diagnosis import URGENT
 from credpart.mixture import Selection
 from credpart.partition import EvidentialPartition
 from credpart.partition.describe import counts_by_kind
@@ -66,12 +67,16 @@ def _listed(sets: Mapping[str, int]) -> str:
 def _trust(console: Console, diagnosis: Mapping[str, Any]) -> None:
     """The verdict, and what else speaks against the fit."""
     grade = diagnosis["grade"]
-    verdict = in_shell(diagnosis["verdict"])
-    console.print(f"\n[{GRADES[grade]}]{grade.upper()}[/]  {escape(verdict)}")
+    console.print(f"\n[{GRADES[grade]}]{grade.upper()}[/]  {escape(diagnosis['verdict'])}")
     for finding in diagnosis["findings"]:
-        if finding["severity"] != "ok" and finding["text"] not in diagnosis["verdict"]:
-            text = f"{finding['topic']}: {finding['text']}. {in_shell(finding['advice'])}"
-            console.print(f"- {escape(text.strip())}")
+        if finding["severity"] in URGENT and finding["text"] not in diagnosis["verdict"]:
+            console.print(f"- {escape(finding['topic'])}: {escape(finding['text'])}.")
+    if diagnosis["advice"]:
+        console.print("\nWhat to do:")
+    for k, finding in enumerate(diagnosis["advice"], 1):
+        console.print(f"{k}. {escape(finding['advice'])}")
+        if finding["change"]:  # not wrapped, so that it can be copied
+            console.print(f"   {escape(finding['change'])}", soft_wrap=True)
 
 
 def cells(frame: pd.DataFrame, corner: str) -> Table:

@@ -1,11 +1,11 @@
 """The words of the command line: options for arguments, and rows of a file counted from 1."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from credpart._messages import Setting
+from credpart._messages import Call, Setting
 
 if TYPE_CHECKING:  # `credpart --help` needs no NumPy
     from credpart._arrays import IntArray
@@ -55,6 +55,7 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "random_state": "--seed",
     "n_jobs": "--jobs",
     "n_datasets": "--datasets",
+    "audit": "--audit",
     "methods": "--methods",
     "picture": "--kind",
     "out": "--out",
@@ -72,6 +73,7 @@ class ShellVocabulary:
     """What people type and read at a shell."""
 
     rows: "IntArray | None" = None  # which row of the file each row of the fit is; None: the same
+    command: Sequence[str] = ("credpart", "fit", "SOURCE")  # what was typed
 
     def name(self, name: str) -> str:
         """The option, or the name in backticks where the command line has none."""
@@ -88,6 +90,28 @@ class ShellVocabulary:
     def row(self, number: int) -> str:
         """A row of the file; the first below the header is row 1."""
         return f"row {(number if self.rows is None else int(self.rows[number])) + 1}"
+
+    def call(self, call: Call) -> str:
+        """The command that was typed, with other settings and another folder."""
+        words = list(self.command)
+        for setting in call.settings:
+            option, *value = shlex.split(self.setting(setting))
+            words = [*without_option(words, option, takes_value=bool(value)), option, *value]
+        return shlex.join(words)
+
+
+def without_option(words: Sequence[str], option: str, *, takes_value: bool) -> list[str]:
+    """A command without an option, which may be written as --a 1 or --a=1."""
+    kept: list[str] = []
+    is_value = False
+    for word in words:
+        if is_value:
+            is_value = False
+        elif word == option:
+            is_value = takes_value
+        elif not word.startswith(f"{option}="):
+            kept.append(word)
+    return kept
 
 
 def _listed(text: str) -> str:

@@ -1,16 +1,26 @@
 """The verdict on a fit, and how it is shown."""
 
-from dataclasses import dataclass
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from credpart._messages import Message
+from credpart._audit import Audit
+from credpart._audit import audit as make_audit
+from credpart._checks import check_integer
+from credpart._messages import Call, Message, Vocabulary, in_words
+from credpart._progress import Progress
+from credpart._rivals import Rivals
+from credpart._rivals import rivals as find_rivals
 from credpart.diagnostics.findings import CHECKS, MARGIN, SEVERITIES, Evidence, Finding
 from credpart.diagnostics.normality import normality_by_cluster
+from credpart.errors import CredpartWarning, DataError, InputError, UnsupportedError
 from credpart.focal import set_names
-from credpart.intervals import PairwiseIntervals
+from credpart.intervals import PairwiseIntervals, replicates_needed
+from credpart.mixture.distinct import distinct
 from credpart.partition import EvidentialPartition
 from credpart.partition.describe import kind_lines
 from credpart.partition.relational import upper_blocks
@@ -19,13 +29,19 @@ from credpart.result import CalibratedResult, Fitted, result_of
 if TYPE_CHECKING:
     import pandas as pd
 
-GRADES = dict(zip(SEVERITIES, ("good", "caution", "poor"), strict=True))
+GRADES = dict(zip(SEVERITIES, ("good", "good", "caution", "poor"), strict=True))
 LEADS = {
-    "good": "This fit passes every check: its intervals can be taken at their level",
+    "good": "Nothing speaks against this fit: its intervals can be taken at their level",
     "caution": "Trust this fit with care",
     "poor": "Do not trust the level of these intervals",
 }
-COLOURS = {"ok": "#117733", "caution": "#b35900", "problem": "#aa1144"}
+COLOURS = {"ok": "#117733", "note": "#555555", "caution": "#b35900", "problem": "#aa1144"}
+URGENT = ("caution", "problem")  # severities whose advice is given
+DATA_SETS = 8  # of a quick audit: coverage with a standard error of about .04
+REPLICATES = 200  # of each of them, at most
+# Objects up to which a diagnosis takes seconds with an audit, and with rivals.  A fit with few
+# replicates is a first look, which need not be judged.
+AUDITED, COMPARED, FEW_REPLICATES = 5000, 20_000, 100
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -40,6 +56,8 @@ class Diagnosis:
         The verdict in a word.
     findings : tuple of Finding
         One for each topic, the most important topics first.
+    advice : tuple of Finding
+        Those with something to do, the most urgent first.  No two of them change the same setting.
     normality : DataFrame or None
         One row for each cluster: the statistic of Henze and Zirkler, its p-value, the p-value
         adjusted by Holm's rule, the effective size, and the number of rows that were tested.
@@ -59,14 +77,18 @@ class Diagnosis:
     >>> from credpart import CalibratedClustering, diagnose
     >>> from credpart.datasets import load_iris
     >>> model = CalibratedClustering(3, model="VEV", n_replicates=40, random_state=0)
-    >>> print(diagnose(model.fit(load_iris().X)).verdict)
+    >>> found = diagnose(model.fit(load_iris().X), audit=0, rivals=False)
+    >>> print(found.verdict)
     Do not trust the level of these intervals: 2 of 40 replicates lie beyond each bound of a
-    90 % interval. Take n_replicates=200 or more, or a lower level.
+    90 % interval.
+    >>> print(found.advice[0].change)
+    model.set_params(n_replicates=200).fit(X)
     """
 
     verdict: str
     grade: str
     findings: tuple[Finding, ...]
+    advice: tuple[Finding, ...]
     normality: "pd.DataFrame | None"
     rmse: float
     covered: float
@@ -76,7 +98,26 @@ class Diagnosis:
     def summary(self) -> str:
         """The verdict and the findings as text, each on a line of its own."""
         lines = [f"{f.severity:8} {f.topic}: {f}" for f in self.findings]
-        return "\n".join([f"{self.grade.upper()}. {self.verdict}", *lines])
+        return "\n".join([f"{self.grade.upper()}. {self.verdict}", *lines, *self.what_to_do()])
+
+    def what_to_do(self) -> list[Message]:
+        """Lines of advice, each with what to type."""
+        if not self.advice:
+            return []
+        steps = [
+            Message(f"{k}. ", f.advice, *(("\n   ", f.change) if f.change else ()))
+            for k, f in enumerate(self.advice, 1)
+        ]
+        return [Message("What to do:"), *steps]
+
+    def in_words(self, words: Vocabulary) -> "Diagnosis":
+        """The same diagnosis, as another vocabulary has it."""
+        return replace(
+            self,
+            verdict=in_words(self.verdict, words),
+            findings=tuple(finding.in_words(words) for finding in self.findings),
+            advice=tuple(finding.in_words(words) for finding in self.advice),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All of it in values that JSON has."""
@@ -84,10 +125,8 @@ class Diagnosis:
         return {
             "verdict": self.verdict,
             "grade": self.grade,
-            "findings": [
-                {name: getattr(finding, name) for name in Finding.__slots__}
-                for finding in self.findings
-            ],
+            "findings": [asdict(finding) for finding in self.findings],
+            "advice": [asdict(finding) for finding in self.advice],
             "normality": None if table is None else _records(table),
             "rmse": self.rmse,
             "covered": self.covered,
@@ -111,34 +150,55 @@ class Diagnosis:
         )
 
 
-def diagnose(model: CalibratedResult | Fitted) -> Diagnosis:
+def diagnose(
+    model: CalibratedResult | Fitted,
+    *,
+    audit: int | str | Audit = "auto",
+    rivals: bool | str | Rivals = "auto",
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Diagnosis:
     """Return what a user should know before trusting a fit.
 
     Parameters
     ----------
     model : CalibratedClustering or CalibratedResult
         A fitted estimator, or its result.
+    audit : int, "auto" or Audit
+        Number of data sets of a quick audit, each with at most 200 replicates; 0 leaves it out.
+        "auto" is 8, or 0 above 5000 objects and below 100 replicates.  An audit that was made
+        before is taken as it is.
+    rivals : bool, "auto" or Rivals
+        Whether other models and numbers of clusters are compared.  "auto" is True, but False above
+        20 000 objects and below 100 replicates.  What `rivals` found before is taken as it is.
+    n_jobs : int, optional
+        Number of parallel jobs, as in joblib.  The result does not depend on it.
+    progress : callable, optional
+        Called with "audit" or "select", and the share that is done.
 
     Returns
     -------
     Diagnosis
-        A verdict in plain words, the findings it rests on with what to try, and the numbers.
+        A verdict in plain words, the findings it rests on, and what to do.
 
     Notes
     -----
-    Looked at are: normality of the clusters (Henze and Zirkler's test weighted by posteriors,
-    adjusted by Holm's rule), how the replicates ended, the smallest cluster against its
-    parameters, how often the replicates chose each model, how well belief and plausibility match
-    the intervals, replicates against the level, rival numbers of clusters, and ambiguity.
+    The verdict looks at consequences: whether intervals made like these hold their level on data
+    drawn from the mixture (`credpart.audit`), whether other models that are as plausible give other
+    answers (`credpart.rivals`), whether the number of clusters is the largest that was tried, how
+    the replicates ended, how well belief and plausibility match the intervals, replicates against
+    the level, and copies of objects.  Normality of the clusters (Henze and Zirkler's test weighted
+    by posteriors, adjusted by Holm's rule) is information: at some hundred objects every real
+    cluster departs from it, and whether that matters is what rivals tell.
 
     Examples
     --------
     >>> from credpart import CalibratedClustering, diagnose
     >>> from credpart.datasets import load_iris
     >>> model = CalibratedClustering(3, model="VEV", n_replicates=200, random_state=0)
-    >>> diagnosis = diagnose(model.fit(load_iris().X))
-    >>> diagnosis.grade, diagnosis.findings[2].severity  # 45 objects for 13 parameters
-    ('caution', 'caution')
+    >>> diagnosis = diagnose(model.fit(load_iris().X), audit=0)
+    >>> diagnosis.grade, diagnosis.findings[1].topic
+    ('caution', 'rival models')
     >>> diagnosis.normality[["p_value", "size"]].round(2)
              p_value   size
     cluster
@@ -146,7 +206,14 @@ def diagnose(model: CalibratedResult | Fitted) -> Diagnosis:
     {2}         0.48  46.57
     {3}         0.59  56.56
     """
-    seen = gather_evidence(result_of(model))
+    result = result_of(model)
+    audited = _audited(result, audit, n_jobs, progress)
+    compared = _compared_rivals(result, rivals, n_jobs, progress)
+    return judge(gather_evidence(result, audited, compared))
+
+
+def judge(seen: Evidence) -> Diagnosis:
+    """The findings, the worst of them as a verdict, and what to do about them."""
     findings = tuple(check(seen) for check in CHECKS)
     worst = max(findings, key=lambda finding: SEVERITIES.index(finding.severity))
     grade = GRADES[worst.severity]
@@ -154,6 +221,7 @@ def diagnose(model: CalibratedResult | Fitted) -> Diagnosis:
         verdict=_verdict(grade, worst, seen),
         grade=grade,
         findings=findings,
+        advice=ranked(findings),
         normality=seen.normality,
         rmse=seen.rmse,
         covered=seen.covered,
@@ -162,9 +230,78 @@ def diagnose(model: CalibratedResult | Fitted) -> Diagnosis:
     )
 
 
+def ranked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Findings with advice, the most urgent first; a setting is changed by one of them only."""
+    urgent = [finding for finding in findings if finding.advice and finding.severity in URGENT]
+    urgent.sort(key=lambda finding: -SEVERITIES.index(finding.severity))
+    changed: set[str] = set()
+    kept = []
+    for finding in urgent:
+        parts = finding.change.parts if isinstance(finding.change, Message) else ()
+        calls = [part for part in parts if isinstance(part, Call)]
+        settings = {setting.name for call in calls for setting in call.settings}
+        if not settings & changed:
+            kept.append(finding)
+            changed |= settings
+    return tuple(kept)
+
+
+def _audited(
+    result: CalibratedResult, audit: int | str | Audit, n_jobs: int | None, progress: Any
+) -> Audit | str:
+    """The audit, or why there is none."""
+    if isinstance(audit, Audit):
+        return audit
+    if audit == "auto":
+        left_out = _left_out(result, AUDITED)
+        if left_out:
+            return left_out
+        audit = DATA_SETS
+    if check_integer("audit", audit, at_least=0) == 0:
+        return "it was not asked for"
+    level, B = result.options.level, len(result.replicates)
+    enough = max(replicates_needed(level), min(REPLICATES, B))
+    try:
+        with warnings.catch_warnings(action="ignore", category=CredpartWarning):
+            return make_audit(
+                result,
+                int(audit),
+                n_replicates=enough,
+                contenders=True,
+                n_jobs=n_jobs,
+                progress=progress,
+            )
+    except (UnsupportedError, InputError, DataError) as error:  # the fit has none: that is a note
+        return str(error).rstrip(".")
+
+
+def _left_out(result: CalibratedResult, most_objects: int) -> str:
+    """Why a fit is not looked at as closely as others, unless that is asked for; or nothing."""
+    if result.n_objects > most_objects:
+        return f"above {most_objects} objects it has to be asked for"
+    few = len(result.replicates) < FEW_REPLICATES
+    return f"below {FEW_REPLICATES} replicates it has to be asked for" if few else ""
+
+
+def _compared_rivals(
+    result: CalibratedResult, rivals: bool | str | Rivals, n_jobs: int | None, progress: Any
+) -> Rivals | str:
+    """Other models of the same data, or why there are none."""
+    if isinstance(rivals, Rivals):
+        return rivals
+    left_out = _left_out(result, COMPARED)
+    if rivals == "auto" and left_out:
+        return left_out
+    if not isinstance(rivals, bool) and rivals != "auto":
+        raise InputError("rivals", "be True, False, 'auto' or what `rivals` found", rivals)
+    if not rivals:
+        return "it was not asked for"
+    return find_rivals(result, n_jobs=n_jobs, progress=progress)
+
+
 def summarise(result: CalibratedResult) -> str:
     """What was found, and whether to trust it, on one screen."""
-    found, partition = diagnose(result), result.partition
+    found, partition = diagnose(result, audit=0, rivals=False), result.partition
     lines, decision = kind_lines(partition), result.replicates.decision
     return "\n".join(
         [
@@ -208,7 +345,9 @@ def summary_html(result: CalibratedResult) -> str:
     return f'<pre style="white-space: pre-wrap">{escape(summarise(result))}</pre>'
 
 
-def gather_evidence(result: CalibratedResult) -> Evidence:
+def gather_evidence(
+    result: CalibratedResult, audit: Audit | str = "", rivals: Rivals | str = ""
+) -> Evidence:
     """What the findings are drawn from."""
     partition, posteriors, weights = result.partition, result.posteriors, result.weights
     names = set_names(np.eye(partition.n_clusters, dtype=bool), partition.cluster_names)
@@ -226,7 +365,18 @@ def gather_evidence(result: CalibratedResult) -> Evidence:
         normality=normality,
         rmse=result.rmse,
         covered=_covered(result.compared, result.intervals),
+        copies=_share_of_copies(result),
+        audit=audit,
+        rivals=rivals,
     )
+
+
+def _share_of_copies(result: CalibratedResult) -> float:
+    """Share of the objects that equal an earlier one; categories repeat, and do not count."""
+    if result.mixture.family.projectable(result.mixture.internal) is None:
+        return 0.0
+    objects = distinct(result.data.values, result.weights)
+    return 1.0 - len(objects.X) / np.count_nonzero(objects.place >= 0)
 
 
 def _covered(partition: EvidentialPartition, intervals: PairwiseIntervals) -> float:
@@ -241,11 +391,15 @@ def _covered(partition: EvidentialPartition, intervals: PairwiseIntervals) -> fl
 
 
 def _verdict(grade: str, worst: Finding, seen: Evidence) -> Message:
-    if grade == "good":
-        untested = f", if clusters follow model {seen.mixture.model}, which was not tested"
-        return Message(f"{LEADS[grade]}{untested if seen.normality is None else ''}.")
-    advice = (" ", worst.advice) if worst.advice else ()
-    return Message(f"{LEADS[grade]}: ", worst.text, ".", *advice)
+    if grade != "good":
+        return Message(f"{LEADS[grade]}: ", worst.text, ".")
+    left = [
+        what
+        for what, found in (("an audit", seen.audit), ("a comparison of models", seen.rivals))
+        if isinstance(found, str)
+    ]
+    without = f", as far as can be said without {' and '.join(left)}" if left else ""
+    return Message(f"{LEADS[grade]}{without}.")
 
 
 def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from credpart._arrays import Array
+from credpart._audit import Audit
 from credpart._bootstrap import Replicates
-from credpart._messages import Message, Name, Setting
+from credpart._messages import Call, Message, Name, Setting, Vocabulary, in_words
+from credpart._rivals import MUCH, Rivals
 from credpart.diagnostics.normality import MOST_ROWS
 from credpart.focal import set_names
 from credpart.mixture.fit import MixtureFit
@@ -23,9 +25,11 @@ from credpart.partition.describe import counts_by_kind
 if TYPE_CHECKING:
     import pandas as pd
 
-# Normality is rejected at a family-wise error of REJECTED: of a hundred good fits five are flagged
-# in vain.  At REFUTED chance is no explanation any more.
-REJECTED, REFUTED = 0.05, 1e-3
+# How far below its level coverage may be before it is said, and before it is a problem.
+SHORTFALL, GREAT_SHORTFALL = 0.02, 0.05
+# Share of the objects that are exact copies of others, from which it is asked where they come from.
+COPIES = 0.2
+REJECTED = 0.05  # p-value, adjusted, below which a cluster is said not to be normal
 # Replicates beyond a bound.  With 10, the level of a 90 % interval is itself uncertain by .02
 # (standard error); with 3 by .04.
 TAIL, SHORT_TAIL = 10.0, 3.0
@@ -40,9 +44,15 @@ COVERED, HARDLY_COVERED = 0.9, 0.5
 # Kass and Raftery's scale of 2 log Bayes factors, which differences of BIC approximate: from 6 on
 # the evidence is strong.
 STRONG = 6.0
-AMBIGUOUS = 0.25  # share of objects: above, sets of clusters are the rule and not the exception
+FULL = 5  # clusters up to which all sets of them are advised
+OMEGA = Setting("omega", True)
 
-SEVERITIES = ("ok", "caution", "problem")
+SEVERITIES = (
+    "ok",
+    "note",
+    "caution",
+    "problem",
+)  # a note informs, and speaks neither for nor against
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +63,14 @@ class Finding:
     ----------
     topic : str
         What was looked at.
-    severity : {"ok", "caution", "problem"}
-        How much it matters.
+    severity : {"ok", "note", "caution", "problem"}
+        How much it matters; a note informs, and has no part in the verdict.
     text : str
         What was found, a clause without a full stop.
     advice : str
         What to try, a sentence; empty where there is nothing to do.
+    change : str
+        What to type to follow the advice, ready to paste; empty where there is nothing.
 
     Examples
     --------
@@ -71,6 +83,12 @@ class Finding:
     severity: str
     text: str
     advice: str
+    change: str = ""
+
+    def in_words(self, words: Vocabulary) -> "Finding":
+        """The same finding, as another vocabulary has it."""
+        told = (in_words(text, words) for text in (self.text, self.advice, self.change))
+        return Finding(self.topic, self.severity, *told)
 
     def __str__(self) -> str:
         return f"{self.text[:1].upper()}{self.text[1:]}. {self.advice}".strip()
@@ -89,10 +107,102 @@ class Evidence(NamedTuple):
     normality: "pd.DataFrame | None"
     rmse: float
     covered: float
+    copies: float  # share of the objects that equal another one, where columns hold numbers
+    audit: Audit | str  # or why there is none
+    rivals: Rivals | str  # or why there are none
+
+    @property
+    def is_audited(self) -> bool:
+        """Whether it was measured what the size of the sample and the choice of a model do."""
+        return isinstance(self.audit, Audit)
+
+
+def coverage(seen: Evidence) -> Finding:
+    """Whether intervals made like these hold their level, on data drawn from the mixture."""
+    topic, found = "level", seen.audit
+    if isinstance(found, str):
+        return Finding(topic, "note", f"no audit was made: {found}", "")
+    wanted = found.nominal_level
+    text = (
+        f"on {found.n_datasets - found.n_failed} data sets drawn from the mixture, "
+        f"{_percent(found.level)} intervals cover {_percent(found.coverage)} of the pairs "
+        f"(standard error {_percent(found.standard_error)})"
+    )
+    if found.coverage >= wanted - SHORTFALL:
+        return Finding(topic, "ok", text, "")
+    severity = "caution" if found.coverage >= wanted - GREAT_SHORTFALL else "problem"
+    if not found.is_reached:
+        advice = f"{_simpler(seen)}, or gather more objects: no level makes up for it."
+        return Finding(topic, severity, text, advice)
+    change = change_of((Setting("level", found.recommended_level),), "refit_partition")
+    advice = f"Intervals of level {found.recommended_level:.4g} would cover {_percent(wanted)}."
+    return Finding(topic, severity, text, advice, change)
+
+
+def rival_models(seen: Evidence) -> Finding:
+    """Whether other models and numbers of clusters, as plausible as these, give other answers."""
+    topic, found = "rival models", seen.rivals
+    if isinstance(found, str):
+        return Finding(topic, "note", f"other models were not compared: {found}", "")
+    plausible = found.plausible
+    much = plausible[plausible["outside"] > MUCH]
+    if much.empty:
+        better = plausible[plausible["lead"] >= STRONG]
+        if better.empty:
+            most = f", and move at most {_percent(plausible['outside'].max())} of the pairs"
+            text = (
+                f"{len(plausible)} of {len(found.table)} other models are as plausible"
+                f"{most if len(plausible) else ''}"
+            )
+            return Finding(topic, "ok", text, "")
+        much = better
+    # The one that explains the data best, of those that change the answer.
+    best = much.sort_values("lead", ascending=False, kind="stable").iloc[0]
+    c, model, lead, outside = (best[name] for name in ("n_clusters", "model", "lead", "outside"))
+    named = f"model {model} with {c} cluster{'s'[: int(c != 1)]}"
+    compared = f"its BIC is {abs(lead):.1f} {'higher' if lead > 0 else 'lower'}"
+    change = change_of((Setting("n_clusters", int(c)), Setting("model", str(model))))
+    moved = f"puts {_percent(outside)} of the pairs outside their intervals"
+    if lead >= STRONG:
+        text = f"{named} explains the data better ({compared}), and {moved}"
+        severity = "problem" if outside > MUCH else "caution"
+        return Finding(topic, severity, text, "Fit that model.", change)
+    text = f"{named} explains the data as well ({compared}), but {moved}"
+    advice = "The data do not decide between the two: compare the answers."
+    return Finding(topic, "caution", text, advice, change)
+
+
+def edge(seen: Evidence) -> Finding:
+    """Whether the chosen number of clusters is the largest that was tried."""
+    topic, c, tried = "range of the search", seen.mixture.n_clusters, seen.selection.numbers
+    if len(tried) == 1:
+        return Finding(topic, "ok", f"{_clusters_of(c)} given", "")
+    if c < max(tried):
+        text = f"{c} lies within the {min(tried)} to {max(tried)} clusters that were tried"
+        return Finding(topic, "ok", text, "")
+    text = f"{_clusters_of(c)} the largest number that was tried"
+    more = list(range(max(1, c - 2), c + 5))
+    change = change_of((Setting("n_clusters", more),))
+    return Finding(topic, "caution", text, "Try more clusters.", change)
+
+
+def copies(seen: Evidence) -> Finding:
+    """Whether many objects are copies of others, which count as new evidence."""
+    share = seen.copies
+    text = f"{_percent(share)} of the objects are exact copies of others"
+    if share <= COPIES:
+        return Finding("copies", "ok", text, "")
+    text += ": if they are one object measured again, the intervals are too short"
+    advice = Message("Leave copies out, or name what belongs together by ", Name("groups"), ".")
+    return Finding("copies", "caution", text, advice)
 
 
 def normality(seen: Evidence) -> Finding:
-    """Whether each cluster is normal, where the model says so."""
+    """Whether each cluster is normal, where the model says so: for information.
+
+    At some hundred objects every real cluster is rejected.  What a departure does to the answer
+    is what `rival_models` says.
+    """
     topic, table = "normality", seen.normality
     if table is None:
         text = f"model {seen.mixture.model} does not say that clusters are normal: not tested"
@@ -106,18 +216,14 @@ def normality(seen: Evidence) -> Finding:
         return Finding(topic, "ok", text, "")
     if not rejected:
         text = f"{_clusters(untested)} too small or too flat for a test of normality"
-        return Finding(topic, "caution", text, f"{_simpler(seen)}.")
-    lowest = table["adjusted"].min()
+        return Finding(topic, "note", text, "")
+    farthest = table["distance"].idxmax()
     text = (
-        f"{_clusters(rejected)} not normal, lowest p = {_p(lowest)}{some}, so the intervals may "
-        "miss their level"
+        f"{_clusters(rejected)} not normal, lowest p = {_p(table['adjusted'].min())}{some}; "
+        f"{farthest} is farthest from it, at a distance of {table['distance'].max():.2g}"
     )
-    advice = Message(
-        "Try another family, such as ",
-        Setting("model", ["VVV", "t", "skew-t"]),
-        "; transform skewed columns (log, asinh); look for outliers; or try more clusters.",
-    )
-    return Finding(topic, "problem" if lowest < REFUTED else "caution", text, advice)
+    advice = "Skewed columns may be transformed (log, asinh)."
+    return Finding(topic, "note", text, advice)
 
 
 def replicates(seen: Evidence) -> Finding:
@@ -129,8 +235,8 @@ def replicates(seen: Evidence) -> Finding:
     decision = seen.replicates.decision
     how = "" if decision is None else f"; {decision}"
     if decision is not None and decision.is_doubtful:
-        auto = Message("Take ", Setting("refit", "auto"), ".")
-        return Finding("replicates", "problem", str(decision), auto)
+        change = change_of((Setting("refit", "auto"),))
+        return Finding("replicates", "problem", str(decision), "Refit where it is needed.", change)
     if off == 0 and is_sound:
         return Finding("replicates", "ok", f"all {B} replicates are ok{how}", "")
     text = f"of {B} replicates {', '.join(f'{count} {name}' for name, count in counts.items())}"
@@ -156,6 +262,8 @@ def smallest_cluster(seen: Evidence) -> Finding:
         f"{needed:.1f} parameters for each cluster of model {seen.mixture.model}"
     )
     severity = _graded(size / needed, OBJECTS, FEW_OBJECTS)
+    if severity != "ok" and seen.is_audited:  # the audit has measured what it does
+        return Finding("smallest cluster", "note", text, "")
     advice = f"{_simpler(seen)}, or gather more objects."
     return Finding("smallest cluster", severity, text, "" if severity == "ok" else advice)
 
@@ -166,16 +274,16 @@ def structure(seen: Evidence) -> Finding:
     rivals = [fit for fit in seen.selection.fits if fit[0] == seen.mixture.n_clusters]
     if seen.is_chosen_once and len(rivals) > 1:
         text = f"model {name} was chosen once, as if it had been known: the intervals are too short"
-        advice = Message("Fit with ", Setting("selection", "each"), ".")
-        return Finding(topic, "caution", text, advice)
+        change = change_of((Setting("selection", "each"),))
+        severity = "note" if seen.is_audited else "caution"  # the audit chooses again, too
+        return Finding(topic, severity, text, "Choose it again in each replicate.", change)
     B = len(seen.replicates)
     listed = ", ".join(f"{model} {count}" for model, count in list(chosen.items())[:5])
     listed += f" and {len(chosen) - 5} others" if len(chosen) > 5 else ""
     if name not in chosen:
         text = f"model {name} was selected, but no replicate chose it: {listed}"
-        other = Setting("model", next(iter(chosen)))
-        advice = Message("The choice is fragile: compare with ", other, ".")
-        return Finding(topic, "caution", text, advice)
+        change = change_of((Setting("model", next(iter(chosen))),))
+        return Finding(topic, "caution", text, "The choice is fragile: compare the two.", change)
     if len(chosen) == 1:
         return Finding(topic, "ok", f"all {B} replicates have model {name}", "")
     text = f"{chosen[name]} of {B} replicates chose model {name} too ({listed})"
@@ -196,15 +304,19 @@ def number_of_clusters(seen: Evidence) -> Finding:
     lead = best[c] - others[rival]
     text = f"{c} leads {rival} by {lead:.1f} of {name.upper()}"
     text += "" if lead >= STRONG else ", which is not strong evidence"
-    numbers, assumed = seen.replicates.chosen_numbers(), f"The intervals take {c} for granted"
+    numbers = seen.replicates.chosen_numbers()
     if len(numbers) > 1:
         listed = ", ".join(f"{number} {count}" for number, count in numbers.items())
         text += f"; {numbers.get(c, 0)} of {len(seen.replicates)} replicates chose {c} too"
-        text, assumed = f"{text} ({listed})", f"The partition has {c} clusters all the same"
+        text = f"{text} ({listed})"
     if lead >= STRONG:
         return Finding(topic, "ok", text, "")
-    other = Setting("n_clusters", rival)
-    return Finding(topic, "caution", text, Message(f"{assumed}: compare with ", other, "."))
+    change = change_of((Setting("n_clusters", rival),))
+    if len(numbers) > 1:
+        advice = f"The intervals allow for it; the partition has {c} clusters all the same."
+        return Finding(topic, "note", text, advice, change)
+    advice = f"The intervals take {c} for granted: compare the two."
+    return Finding(topic, "caution", text, advice, change)
 
 
 def fit_to_intervals(seen: Evidence) -> Finding:
@@ -215,11 +327,14 @@ def fit_to_intervals(seen: Evidence) -> Finding:
     )
     severity = _graded(seen.covered, COVERED, HARDLY_COVERED)
     is_full = len(seen.partition.focal_sets) >= 2**seen.partition.n_clusters - 1
-    advice = Message("All sets are allowed already: look for another model, or for more objects.")
-    if not is_full:
-        full = Setting("focal_sets", "full", method="refit_partition")
-        advice = Message("Allow more focal sets: ", full, ", or ", Setting("omega", True), ".")
-    return Finding("fit to the intervals", severity, text, "" if severity == "ok" else advice)
+    if severity == "ok":
+        return Finding("fit to the intervals", severity, text, "")
+    if is_full:
+        advice = "All sets are allowed already: look for another model, or for more objects."
+        return Finding("fit to the intervals", severity, text, advice)
+    sets = Setting("focal_sets", "full") if seen.partition.n_clusters <= FULL else OMEGA
+    change = change_of((sets,), "refit_partition")
+    return Finding("fit to the intervals", severity, text, "Allow more sets of clusters.", change)
 
 
 def precision(seen: Evidence) -> Finding:
@@ -229,36 +344,46 @@ def precision(seen: Evidence) -> Finding:
     text = f"{tail:g} of {B} replicates lie beyond each bound of a {100 * seen.level:g} % interval"
     severity = _graded(tail * (1.0 + 1e-9), TAIL, SHORT_TAIL)
     needed = int(np.ceil(2.0 * TAIL / (1.0 - seen.level) * (1.0 - 1e-9)))
-    advice = Message("Take ", Setting("n_replicates", needed), " or more, or a lower level.")
-    return Finding("precision", severity, text, "" if severity == "ok" else advice)
+    if severity == "ok":
+        return Finding("precision", severity, text, "")
+    change = change_of((Setting("n_replicates", needed),))
+    advice = f"Take {needed} replicates or more, or a lower level."
+    return Finding("precision", severity, text, advice, change)
 
 
 def ambiguity(seen: Evidence) -> Finding:
-    """How many objects are between clusters, and whether each cluster has sure members."""
+    """How many objects are between clusters: what the data say, and no fault of the fit."""
     partition, names = seen.partition, _names(seen)
     n, several = partition.n_objects, sum(counts_by_kind(partition)["ambiguous"].values())
-    text = f"{several} of {n} objects ({_percent(several / n)}) are ambiguous"
-    sure = np.asarray(partition.lower_approximation().any(axis=0))
-    empty = [name for name, has in zip(names, sure, strict=True) if not has]
-    if several <= AMBIGUOUS * n and not empty:
+    text = f"{several} of {n} objects ({_percent(several / n)}) have their highest mass on a set"
+    certain = np.asarray(partition.lower_approximation().any(axis=0))
+    empty = [name for name, has in zip(names, certain, strict=True) if not has]
+    if not empty:
         return Finding("ambiguity", "ok", text, "")
-    if empty:
-        text += f", and no object is surely in {', '.join(empty[:5])}"
-    read = "Clusters overlap: read ", Name("set_label"), " and not ", Name("label")
-    advice = Message(*read, ", and try fewer clusters.")
-    return Finding("ambiguity", "caution", text, advice)
+    text += f", and none has it on {', '.join(empty[:5])} alone"
+    advice = Message("Read ", Name("set_label"), " and not ", Name("label"), ".")
+    return Finding("ambiguity", "note", text, advice)
 
 
 CHECKS: tuple[Callable[[Evidence], Finding], ...] = (
-    normality,
-    replicates,
+    coverage,
+    rival_models,
+    number_of_clusters,
+    edge,
     smallest_cluster,
+    replicates,
     structure,
     fit_to_intervals,
     precision,
-    number_of_clusters,
+    copies,
+    normality,
     ambiguity,
 )
+
+
+def change_of(settings: tuple[Setting, ...], method: str = "fit") -> Message:
+    """What to type to change settings."""
+    return Message(Call(settings, method))
 
 
 def _graded(value: float, good: float, bad: float) -> str:
@@ -273,6 +398,10 @@ def _names(seen: Evidence) -> list[str]:
 def _clusters(names: list[str]) -> str:
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} others" if len(names) > 5 else "")
     return f"cluster {shown} is" if len(names) == 1 else f"clusters {shown} are"
+
+
+def _clusters_of(c: int) -> str:
+    return f"{c} cluster{'s were' if c != 1 else ' was'}"
 
 
 def _simpler(seen: Evidence) -> str:

@@ -156,6 +156,9 @@ def normality_by_cluster(
     columns = [*NormalityTest._fields, "rows"]
     table = pd.DataFrame(rows, columns=columns, index=pd.Index(names, name="cluster"))
     table.insert(2, "adjusted", holm(table["p_value"].to_numpy()))
+    # The statistic is n times a squared distance of characteristic functions, which does not grow
+    # with the number of objects: the size of the effect.
+    table.insert(3, "distance", np.sqrt(table["statistic"] / table["size"]))
     return table
 
 

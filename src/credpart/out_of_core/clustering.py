@@ -363,7 +363,7 @@ class Run:
 
     def write_files(self, result: CalibratedResult, totals: Totals, command: str | None) -> None:
         """The model, the report and, last, the summary."""
-        diagnosis = diagnose(result)
+        diagnosis = diagnose(result, audit=0, rivals=False)
         summary = summarise(self, result, totals, diagnosis.to_dict(), command)
         source = self.request.source.description
         notes = {"source": source, "classes": None, "command": command}

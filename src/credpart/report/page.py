@@ -64,7 +64,7 @@ def write_report(
     command : str, optional
         The command that makes the result again.
     diagnosis : Diagnosis, optional
-        What `diagnose` found, if that is known already.
+        What `diagnose` found; by default what it finds without an audit and without rivals.
     overwrite : bool
         Whether a file may be replaced.
 
@@ -124,7 +124,7 @@ def to_html(
     True
     """
     result = result_of(model)
-    judged = diagnose(result) if diagnosis is None else diagnosis
+    judged = diagnose(result, audit=0, rivals=False) if diagnosis is None else diagnosis
     objects = ReportObjects.of(result, ids, classes)
     arrays, about = _data(result, objects)
     text, about["arrays"] = payload.pack(arrays)
