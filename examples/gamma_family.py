@@ -53,7 +53,7 @@ if __name__ == "__main__":
     waits = np.concatenate([rng.gamma(2.0, 1.0, 200), rng.gamma(9.0, 1.2, 100)])[:, None]
     model = CalibratedClustering((1, 2, 3), model=[Gamma, "E", "V"], random_state=0).fit(waits)
     print(model.selection_.table.round(1), model.mixture_.params, model.replicates_, sep="\n")
-    print(diagnose(model).summary())
+    print(diagnose(model, audit=0).summary())
     plot.density(model.mixture_, waits).figure.savefig("waits.png")
     save_model(model, "waits.npz")
     print(load_model("waits.npz", families=[Gamma]).predict_masses([[1.0], [6.0], [15.0]]))

@@ -224,7 +224,7 @@ def test_limits_and_starts_reach_the_fit():
 
 
 CONSUMERS = {
-    "diagnosis": lambda model: diagnose(model).summary(),
+    "diagnosis": lambda model: diagnose(model, audit=0, rivals=False).summary(),
     "report": to_html,
     "memberships": lambda model: plot.MembershipsDisplay.from_estimator(model).partition,
     "partition": lambda model: plot.PartitionDisplay.from_estimator(model, SMALL).partition,
