@@ -188,7 +188,7 @@ def test_a_log_file_gets_a_line_a_stage(tmp_path, capsys):
     options = ("--model", "EII", "--clusters", "2", "--out", tmp_path / "out")
     assert run("fit", "butterfly", *options) == 0
     stages = [line.split(":")[0] for line in capsys.readouterr().err.splitlines()]
-    assert stages == ["select", "bootstrap", "intervals", "partition"]
+    assert stages == ["select", "bootstrap", "intervals", "partition", "diagnosis"]
 
 
 def test_shells_complete_commands_and_options():

@@ -196,6 +196,9 @@ def test_text_json_and_html_tell_the_same(skewed):
         assert str(finding) in line
         assert record["text"] == finding.text
         assert finding.topic in html
+    same = Diagnosis.from_dict(again)
+    assert same.to_dict() == found.to_dict()
+    assert same.summary() == text
     assert repr(found) == f"Diagnosis(poor: {found.verdict})"
 
 

@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ class Outcome:
             "table": dict(request.table),
             "classes": None if classes is None else classes.tolist(),
             "command": summary["command"],
+            "diagnosis": summary["diagnosis"],
         }
 
 
@@ -163,7 +165,10 @@ def report(
     result: CalibratedResult, notes: Mapping[str, Any], diagnosis: Diagnosis | None = None
 ) -> str:
     """The page on a result; notes that a model saved from Python lacks are left out."""
-    source = notes.get("source")
+    source, told = notes.get("source"), notes.get("diagnosis")
+    if diagnosis is None and told is not None:
+        with suppress(KeyError, TypeError, ValueError):  # the notes of a file can hold anything
+            diagnosis = Diagnosis.from_dict(told)
     return to_html(
         result,
         title=None if source is None else Path(source).name,

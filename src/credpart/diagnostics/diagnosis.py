@@ -1,7 +1,7 @@
 """The verdict on a fit, and how it is shown."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ LEADS = {
     "poor": "Do not trust the level of these intervals",
 }
 COLOURS = {"ok": "#117733", "note": "#555555", "caution": "#b35900", "problem": "#aa1144"}
+LISTS = ("findings", "advice")  # fields that are lists of findings
 URGENT = ("caution", "problem")  # severities whose advice is given
 DATA_SETS = 8  # of a quick audit: coverage with a standard error of about .04
 REPLICATES = 200  # of each of them, at most
@@ -125,14 +126,23 @@ class Diagnosis:
         return {
             "verdict": self.verdict,
             "grade": self.grade,
-            "findings": [asdict(finding) for finding in self.findings],
-            "advice": [asdict(finding) for finding in self.advice],
+            **{name: [asdict(finding) for finding in getattr(self, name)] for name in LISTS},
             "normality": None if table is None else _records(table),
             "rmse": self.rmse,
             "covered": self.covered,
             "statuses": dict(self.statuses),
             "models": dict(self.models),
         }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Diagnosis":
+        """The diagnosis that `to_dict` gave."""
+        import pandas as pd
+
+        table = values["normality"]
+        lists = {name: tuple(Finding(**one) for one in values[name]) for name in LISTS}
+        normality = None if table is None else pd.DataFrame(table).set_index("cluster")
+        return cls(**{**values, **lists, "normality": normality})
 
     def __repr__(self) -> str:
         return f"Diagnosis({self.grade}: {self.verdict})"
