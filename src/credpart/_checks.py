@@ -19,6 +19,7 @@ from credpart.errors import InputError, InputTypeError
 LARGEST = 1e150  # squares of larger values overflow
 SMALLEST = 1e-150  # squares of smaller differences underflow
 LARGEST_TOTAL = 1e15  # of weights: floats count no further without gaps
+REMEDY = "Drop or impute them."  # of cells that are missing or infinite
 SPARSE = {"nnz": ".toarray()", "sparse": ".sparse.to_dense()"}  # what only sparse data have
 
 # Methods that compute a lazy frame; the first that a frame has makes a table of the result.
@@ -28,13 +29,15 @@ LAZY = ("toPandas", "to_pandas", "compute", "df", "collect")
 class Table(NamedTuple):
     """Checked data: a float array (n, d) with the names of its columns and rows.
 
-    It is finite but for missing cells (NaN) in data that were read as categories or mixed.
+    It is finite but for missing cells (NaN) in data that were read as categories or mixed, and in
+    numbers that may be missing.
     """
 
     values: Array
     names: list[str] | None  # None: the input had no column names
     index: Any  # a pandas index, or None
     levels: tuple[tuple[Any, ...] | None, ...] | None = None  # of categories; None: numbers only
+    may_miss: bool = False  # cells of numbers may be missing, here and in new data
 
     def column(self, number: int) -> ColumnName:
         """How a message names a column."""
@@ -173,8 +176,45 @@ def check_in_memory(name: str, X: Any) -> None:
         raise InputTypeError(name, "be a table in memory", got, remedy)
 
 
-def check_data(X: Any, *, name: str = "X", at_least: int = 1) -> Table:
+def check_data(X: Any, *, name: str = "X", at_least: int = 1, remedy: str = REMEDY) -> Table:
     """Return the data as finite float64; the message names the first bad column and row."""
+    table = read_numbers(X, name=name, at_least=at_least)
+    check_cells(name, table, remedy=remedy)
+    return table
+
+
+def check_data_with_missing(X: Any, *, at_least: int = 1) -> Table:
+    """Return the data as float64 that is finite or, where a cell is missing, NaN."""
+    table = read_numbers(X, at_least=at_least)._replace(may_miss=True)
+    check_rows_seen(table)
+    check_cells("X", table, may_miss=True)
+    return table
+
+
+def check_columns_seen(table: Table) -> None:
+    """Refuse columns of `X` without any value."""
+    empty = np.flatnonzero(np.isnan(table.values).all(axis=0))
+    if len(empty):
+        got = Message("only missing cells in ", table.column(int(empty[0])))
+        raise InputError("X", "have a value in every column", got, "Leave the column out.")
+
+
+def check_rows_seen(table: Table) -> None:
+    """Refuse rows of `X` without any value; the first is named by its number and its name."""
+    empty = np.flatnonzero(np.isnan(table.values).all(axis=1))
+    if len(empty):
+        is_named = table.index is not None and type(table.index).__name__ != "RangeIndex"
+        called = f" (id {table.index[empty[0]]})" if is_named else ""
+        raise InputError(
+            "X",
+            "have a value in every row",
+            in_row("only missing cells", empty[0], f"{called} ({len(empty)} such row(s))"),
+            "Drop them: they say nothing.",
+        )
+
+
+def read_numbers(X: Any, *, name: str = "X", at_least: int = 1) -> Table:
+    """Return the data as float64; a missing cell is NaN."""
     check_in_memory(name, X)
     if X is None or np.isscalar(X):
         raise InputError(name, "be a 2-D array or a DataFrame", X)
@@ -189,7 +229,6 @@ def check_data(X: Any, *, name: str = "X", at_least: int = 1) -> Table:
     values = np.ascontiguousarray(values)  # sums over other layouts have other last bits
     table = Table(values, names, getattr(X, "index", None) if names else None)
     check_shape(name, values.shape, at_least)
-    check_cells(name, table)
     return table
 
 
@@ -318,8 +357,11 @@ def _numbers(name: str, column: ColumnName, cells: NDArray[Any]) -> Array:
     return values
 
 
-def check_cells(name: str, table: Table, *, may_miss: bool = False) -> None:
-    """Refuse cells that are missing, unless they may be, infinite, or too large."""
+def check_cells(name: str, table: Table, *, may_miss: bool = False, remedy: str = REMEDY) -> None:
+    """Refuse cells that are missing, unless they may be, infinite, or too large.
+
+    ``remedy`` is for data in which only missing cells are wrong.
+    """
     values = table.values
     bad = np.isinf(values) if may_miss else ~np.isfinite(values)
     if bad.any():
@@ -327,7 +369,7 @@ def check_cells(name: str, table: Table, *, may_miss: bool = False) -> None:
         n_nan, n_inf = int(np.isnan(values).sum()), int(np.isinf(values).sum())
         first = f"{n_nan} NaN (missing) and {n_inf} inf values, the first"
         got = in_cell(first, table.column(column), row)
-        raise InputError(name, "be finite", got, "Drop or impute them.")
+        raise InputError(name, "be finite", got, REMEDY if n_inf else remedy)
     if np.nanmax(np.abs(values), initial=0.0) > LARGEST:
         row, column = np.argwhere(np.abs(values) > LARGEST)[0]
         raise InputError(

@@ -18,12 +18,14 @@ from credpart._arrays import Array
 from credpart._checks import (
     Table,
     check_cells,
+    check_columns_seen,
     check_data,
+    check_data_with_missing,
     check_in_memory,
     check_names,
+    check_rows_seen,
     check_shape,
     in_cell,
-    in_row,
 )
 from credpart._messages import ColumnName, Message, RowNumber
 from credpart.errors import InputError
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Levels = tuple[Hashable, ...] | None  # None: the column holds numbers
+LISTED = 10  # columns that are listed with their numbers of missing cells
 
 
 class Column(NamedTuple):
@@ -49,12 +52,13 @@ class Columns:
     n_columns: int
     names: tuple[str, ...] | None = None
     levels: tuple[Levels, ...] | None = None  # None: numbers only
+    may_miss: bool = False  # cells of numbers may be missing
 
     @classmethod
     def of(cls, table: Table) -> "Columns":
         """The columns of data that were read."""
         names = None if table.names is None else tuple(table.names)
-        return cls(table.values.shape[1], names, table.levels)
+        return cls(table.values.shape[1], names, table.levels, table.may_miss)
 
     def read(self, X: Any) -> Table:
         """Check data that come after the fit."""
@@ -66,7 +70,9 @@ class Columns:
 
     def check_cells(self, X: Any) -> Table:
         """Check the cells, but not yet the number of columns."""
-        return check_data(X) if self.levels is None else _coded(X, 1, self._known)
+        if self.levels is not None:
+            return _coded(X, 1, self._known)
+        return check_data_with_missing(X) if self.may_miss else check_data(X)
 
     def _known(self, j: int, column: Column) -> Levels:
         """The levels that the fit saw."""
@@ -78,7 +84,35 @@ class Columns:
 
 def read_categories(X: Any, at_least: int = 0) -> Table:
     """Read every column as categories."""
-    return _coded(X, at_least, _levels)
+    table = _coded(X, at_least, _levels)
+    check_columns_seen(table)
+    return table
+
+
+def read_numbers_that_may_miss(X: Any, at_least: int = 0) -> Table:
+    """Read every column as numbers, of which cells may be missing."""
+    table = check_data_with_missing(X, at_least=at_least)
+    check_columns_seen(table)
+    return table
+
+
+def missing_cells(table: Table) -> str:
+    """How many numbers are missing, by column, and what is assumed; nothing if none are.
+
+    >>> missing_cells(Table(np.array([[1.0, np.nan], [2.0, 3.0]]), ["x", "y"], None))
+    "1 of 4 cells is missing (column 'y' 1), and taken as missing at random"
+    """
+    counts = np.isnan(table.values).sum(axis=0)
+    if table.levels is not None or not counts.any():
+        return ""
+    places = np.flatnonzero(counts)
+    listed = ", ".join(f"{table.label(j)} {counts[j]}" for j in places[:LISTED])
+    more = f", {len(places) - LISTED} more columns" if len(places) > LISTED else ""
+    verb = "is" if counts.sum() == 1 else "are"
+    return (
+        f"{counts.sum()} of {table.values.size} cells {verb} missing ({listed}{more}), "
+        "and taken as missing at random"
+    )
 
 
 def read_mixed(X: Any, at_least: int = 0) -> Table:
@@ -88,6 +122,7 @@ def read_mixed(X: Any, at_least: int = 0) -> Table:
         return None if column.is_number else _levels(j, column)
 
     table = _coded(X, at_least, choose)
+    check_columns_seen(table)
     codes = [levels is not None for levels in table.levels or ()]
     if all(codes) or not any(codes):
         what, other = ("numbers", "latent-class") if all(codes) else ("categories", "VVI")
@@ -164,19 +199,7 @@ def _coded(X: Any, at_least: int, choose: Callable[[int, Column], Levels]) -> Ta
         values[:, j] = _codes(column, known) if known is not None else _floats(column)
     table = Table(values, names, getattr(X, "index", None) if names else None, levels)
     check_shape("X", values.shape, at_least)
-    seen = ~np.isnan(values)
-    empty = np.flatnonzero(~seen.any(axis=0))
-    if len(empty):
-        got = Message("only missing cells in ", table.column(int(empty[0])))
-        raise InputError("X", "have a value in every column", got, "Leave the column out.")
-    empty = np.flatnonzero(~seen.any(axis=1))
-    if len(empty):
-        raise InputError(
-            "X",
-            "have a value in every row",
-            in_row("only missing cells", empty[0], f" ({len(empty)} such row(s))"),
-            "Drop them: they say nothing.",
-        )
+    check_rows_seen(table)
     check_cells("X", table, may_miss=True)
     return table
 

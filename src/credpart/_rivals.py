@@ -230,7 +230,8 @@ def comparable_models(
 ) -> tuple[dict[str, Model], dict[str, Model]]:
     """Gaussian structures, and models of other families, that read the data as the fit does."""
     read = given[chosen.model].read
-    alike = {name: row for name, row in MODELS.items() if row.read is read}
+    can = chosen.columns.may_miss
+    alike = {n: row for n, row in MODELS.items() if row.read is read and row.can_miss >= can}
     names = ONE_DIMENSION if chosen.columns.n_columns == 1 else STRUCTURES
     structures = {name: alike[name] for name in names if name in alike}
     families = {

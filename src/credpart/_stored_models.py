@@ -195,13 +195,14 @@ def _check_pairs(result: CalibratedResult) -> None:
 
 
 def _check_table(table: Table) -> None:
-    values, names, index, levels = table
+    values, names, index, levels, may_miss = table
     n, d = values.shape
     _require(n >= 2 and d >= 1, f"data of shape {values.shape}")
     if names is not None:
         _require(_are_texts(names) and len(set(names)) == len(names) == d, "names of other columns")
     _require(index is None or len(index) == n, "names of other objects")
-    check_cells("X", table, may_miss=levels is not None)
+    _require(isinstance(may_miss, bool), "missing cells that are neither allowed nor refused")
+    check_cells("X", table, may_miss=may_miss or levels is not None)
     if levels is None:
         return
     _require(isinstance(levels, tuple) and len(levels) == d, "levels of other columns")

@@ -82,6 +82,10 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Number of starting partitions, as in `fit_mixture`.
     regularization : {"fallback", "none", "pooled"}
         As in `fit_mixture`.
+    missing : {"error", "model"}
+        What to do with numbers that are missing (NaN).  "model" fits Gaussian structures and "t" to
+        the cells that are seen, and takes the others as missing at random; `predict_masses` then
+        takes objects with missing cells too.
     random_state : int, RandomState, Generator or None
         Seed of the bootstrap, of the k-means starts if ``n_starts`` is above 4, and of the
         subsample that a search of more than 20 000 objects begins with.
@@ -156,6 +160,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         max_iter: int = MAX_ITERATIONS,
         n_starts: int = N_STARTS,
         regularization: str = "fallback",
+        missing: str = "error",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -177,6 +182,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.n_starts = n_starts
         self.regularization = regularization
+        self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -207,7 +213,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         strata : array of shape (n,), optional
             Stratum of each object: bootstrap samples draw objects, or groups, within each.
         """
-        data, models = read(X, "model", self.model, at_least=2)
+        data, models = read(X, "model", self.model, at_least=2, missing=self.missing)
         columns = BaseEstimator()  # a blank one, which learns the number and names of the columns
         validate_data(columns, X, skip_check_array=True)
         options = self._options(len(models))
@@ -392,6 +398,11 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return summarise(self.result_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "model"
+        return tags
 
     def _html_repr(self) -> str:
         html: str = super()._html_repr()

@@ -97,8 +97,10 @@ class InputError(CredpartError, ValueError):
     >>> try:
     ...     fit_mixture([[1.0, 2.0], [3.0, float("nan")]], 1)
     ... except InputError as error:
-    ...     error.argument, error.requirement, error.row, error.column, error.remedy
-    ('X', 'be finite', 1, 1, 'Drop or impute them.')
+    ...     print(error.argument, error.requirement, error.row, error.column)
+    ...     print(error.remedy)
+    X be finite 1 1
+    Drop or impute them. Or take them as missing at random: missing='model'.
     """
 
     _arguments = ("argument", "requirement", "got", "remedy", "preface")

@@ -183,6 +183,7 @@ class CalibratedResult:
         return options | {
             "n_clusters": "auto" if is_auto else _one_or_all(self.options.n_clusters),
             "model": _one_or_all(self.models),
+            "missing": "model" if self.data.may_miss else "error",
             "random_state": seed,
         }
 

@@ -68,11 +68,18 @@ def parametric(
     streams: Sequence[Generator],
     units: Units | None = None,
 ) -> Draws:
-    """New objects from the fit, as many as the total weight; these have no units."""
+    """New objects from the fit, as many as the total weight; these have no units.
+
+    The cells that are missing are those of the data, the same ones in every sample: objects of a
+    sample are alike in distribution, so it does not matter which has them.
+    """
     total = objects.weights.sum()
     size = round(total)
-    samples = [fit.family.sample(fit.internal, size, rng)[0] for rng in streams]
-    return Draws(np.array(samples), np.full((len(streams), size), total / size))
+    samples = np.array([fit.family.sample(fit.internal, size, rng)[0] for rng in streams])
+    places = (np.arange(size) + 0.5) * (total / size)
+    like = np.searchsorted(np.cumsum(objects.weights), places).clip(max=len(objects.X) - 1)
+    samples[:, np.isnan(objects.X)[like]] = np.nan
+    return Draws(samples, np.full((len(streams), size), total / size))
 
 
 Weigh = Callable[[Array, Generator], Array]  # weights of objects -> weights in a bootstrap sample

@@ -12,6 +12,7 @@ from credpart._arrays import Array, IntArray, make_read_only
 from credpart._columns import Columns
 from credpart._threads import one_blas_thread
 from credpart.mixture.families.base import Family, Parameters
+from credpart.mixture.families.missing_cells import scoring
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.optimisation.e_step import normalise
 from credpart.mixture.optimisation.mixtures import take_params
@@ -162,22 +163,23 @@ class Replicates:
         out = np.zeros((len(values), int(self.n_clusters.max()), len(self)))
         with one_blas_thread():
             for part in self.parts:
-                features = part.family.features(values)
+                family = scoring(part.family, values)
+                features = family.features(values)
                 starts = range(0, len(part.rows), BLOCK_REPLICATES)
                 Parallel(n_jobs=n_jobs, require="sharedmem")(
-                    delayed(_fill)(part, features, start, out) for start in starts
+                    delayed(_fill)(part, family, features, start, out) for start in starts
                 )
         return out.transpose(2, 0, 1)
 
 
-def _fill(part: FamilyReplicates, features: Array, start: int, out: Array) -> None:
-    """Write the posteriors of some replicates into ``out`` (n, c, B)."""
+def _fill(part: FamilyReplicates, family: Family, features: Array, start: int, out: Array) -> None:
+    """Write the posteriors of some replicates into ``out`` (n, c, B), as a family scores them."""
     some = slice(start, start + BLOCK_REPLICATES)
     params, where = take_params(part.params, some), part.rows[some]
     is_contiguous = where[-1] - where[0] == len(where) - 1  # a slice is written faster
     replicates = slice(where[0], where[-1] + 1) if is_contiguous else where
     for first in range(0, len(features), BLOCK_ROWS):
         rows = slice(first, first + BLOCK_ROWS)
-        joint = part.family.log_joint(features[rows], params)
+        joint = family.log_joint(features[rows], params)
         normalise(joint)
         out[rows, : joint.shape[1], replicates] = joint.transpose(2, 1, 0)

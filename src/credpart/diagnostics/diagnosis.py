@@ -11,6 +11,7 @@ import numpy as np
 from credpart._audit import Audit
 from credpart._audit import audit as make_audit
 from credpart._checks import check_integer
+from credpart._columns import missing_cells
 from credpart._messages import Call, Message, Vocabulary, in_words
 from credpart._progress import Progress
 from credpart._rivals import Rivals
@@ -320,6 +321,7 @@ def summarise(result: CalibratedResult) -> str:
             f"from {len(result.replicates)} replicates{_compared(result)}",
             lines["certain"],
             lines["ambiguous"],
+            *([f"{missing}."] if (missing := missing_cells(result.data)) else []),
             *numbers_chosen(result),
             *([] if decision is None else [f"{decision}."]),
             f"{found.grade.upper()}. {found.verdict}",
@@ -361,9 +363,10 @@ def gather_evidence(
     """What the findings are drawn from."""
     partition, posteriors, weights = result.partition, result.posteriors, result.weights
     names = set_names(np.eye(partition.n_clusters, dtype=bool), partition.cluster_names)
-    normality = None
+    normality, is_whole = None, ~np.isnan(result.data.values).any(axis=1)
     if result.mixture.family.is_normal:
-        normality = normality_by_cluster(result.data.values, posteriors, weights, names)
+        tested = (array[is_whole] for array in (result.data.values, posteriors, weights))
+        normality = normality_by_cluster(*tested, names)
     return Evidence(
         mixture=result.mixture,
         selection=result.selection,
@@ -378,6 +381,7 @@ def gather_evidence(
         copies=_share_of_copies(result),
         audit=audit,
         rivals=rivals,
+        has_missing=not is_whole.all() and result.data.levels is None,
     )
 
 

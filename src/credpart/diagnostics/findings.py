@@ -110,6 +110,7 @@ class Evidence(NamedTuple):
     copies: float  # share of the objects that equal another one, where columns hold numbers
     audit: Audit | str  # or why there is none
     rivals: Rivals | str  # or why there are none
+    has_missing: bool = False  # some numbers are missing
 
     @property
     def is_audited(self) -> bool:
@@ -211,6 +212,7 @@ def normality(seen: Evidence) -> Finding:
     untested = table.index[table["adjusted"].isna()].tolist()
     is_part = (table["rows"] == MOST_ROWS).any()
     some = f" (on {MOST_ROWS} random objects of each larger cluster)" if is_part else ""
+    some = " (on objects without missing cells)" if seen.has_missing else some
     if not rejected and not untested:
         text = f"no cluster departs from normality, lowest p = {_p(table['adjusted'].min())}{some}"
         return Finding(topic, "ok", text, "")

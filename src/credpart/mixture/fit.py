@@ -10,14 +10,16 @@ from numpy.typing import ArrayLike
 
 from credpart._arrays import Array, IntArray, make_read_only
 from credpart._checks import WeightedTable, check_choice, check_integer
-from credpart._columns import Columns, as_numbers
+from credpart._columns import Columns
 from credpart._messages import Name
 from credpart._random import RandomState, random_generator, seed_sequence
 from credpart._threads import one_blas_thread
 from credpart.errors import ConvergenceWarning, DataError, DegeneracyWarning, DegenerateMixtureError
+from credpart.mixture.completion import completed
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import average, gathered
 from credpart.mixture.families.base import Components, Family, Parameters
+from credpart.mixture.families.missing_cells import scoring
 from credpart.mixture.families.standardisation import middle
 from credpart.mixture.models import Model, read, structure_code, taking_part
 from credpart.mixture.notebook import fit_html
@@ -67,7 +69,7 @@ class SearchOptions(NamedTuple):
         """The partitions that a search among these models and numbers of clusters starts from."""
         is_unit_free = all(model.is_unit_free for model in models.values())
         starts = UNIT_FREE if is_unit_free else WITH_UNITS
-        X = as_numbers(data.table)
+        X = completed(data.table)
         X = X - middle(X)  # exact: sums over data far from the origin would lose digits
         return starting_partitions(X, data.weights, numbers, self.n_starts, self.seed, starts)
 
@@ -222,6 +224,7 @@ def score(family: Family, params: Parameters, X: Array) -> tuple[Array, Array]:
     """Posteriors (n, c) and log densities (n,) of objects under one mixture."""
     posteriors = np.empty((len(X), params[0].shape[1]))
     log_density = np.empty(len(X))
+    family = scoring(family, X)
     for rows in row_blocks(*posteriors.shape):
         joint = family.log_joint(family.features(X[rows]), params)
         log_density[rows] = normalise(joint)[0] - family.log_unit
@@ -263,6 +266,7 @@ def fit_mixture(
     regularization: str = "fallback",
     n_starts: int = N_STARTS,
     random_state: RandomState = 0,
+    missing: str = "error",
 ) -> MixtureFit:
     """Fit a mixture with a given model and number of clusters by EM.
 
@@ -301,6 +305,10 @@ def fit_mixture(
     random_state : int, SeedSequence, Generator, RandomState or None
         Seed of the k-means starts, used only if ``n_starts`` is above 4, and of the subsample that
         a search of more than 20 000 objects begins with; the others are deterministic.
+    missing : {"error", "model"}
+        What to do with numbers that are missing (NaN).  "model" fits Gaussian structures and "t" to
+        the cells that are seen, and takes the others as missing at random; new objects may then
+        have missing cells too.
 
     Returns
     -------
@@ -317,7 +325,7 @@ def fit_mixture(
     >>> fit_mixture(load_iris().X, 3, "t-EEE").params.dof.shape
     (3,)
     """
-    table, chosen = read(X, "model", model, several=False)
+    table, chosen = read(X, "model", model, several=False, missing=missing)
     c = check_integer("n_clusters", n_clusters, at_least=1)
     options = SearchOptions.check(Limits.check(tol, max_iter), n_starts, random_state)
     check_choice("regularization", regularization, REGULARIZATIONS)

@@ -12,14 +12,32 @@ A user's own family has a row too, made when it is given.
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, cast
 
-from credpart._checks import Table, WeightedTable, check_data
-from credpart._columns import kinds, read_categories, read_mixed, text_columns
-from credpart._messages import Message
+import numpy as np
+
+from credpart._checks import REMEDY, Table, WeightedTable, check_choice, check_data
+from credpart._columns import (
+    kinds,
+    read_categories,
+    read_mixed,
+    read_numbers_that_may_miss,
+    text_columns,
+)
+from credpart._messages import Message, Setting
 from credpart.errors import DataWarning, InputError
 from credpart.mixture.covariance.structures import NAMES, ONE_DIMENSION, STRUCTURES, TABLE
-from credpart.mixture.families import LAWS, Family, Gaussian, LatentClass, LocationScale, Mixed
+from credpart.mixture.families import (
+    LAWS,
+    Family,
+    Gaussian,
+    GaussianWithMissing,
+    LatentClass,
+    LocationScale,
+    LocationScaleWithMissing,
+    Mixed,
+)
 from credpart.mixture.families.base import MixtureFamily
 
 Make = Callable[[WeightedTable, Sequence[str]], Family]  # data, structures -> family
@@ -40,6 +58,7 @@ class Model(NamedTuple):
     simpler: tuple[str, ...] = ()  # those that are fitted too, for their answers as starts
     read: Callable[..., Table] = check_data
     is_listed: bool = True  # in messages; the others are variations of those that are
+    can_miss: bool = False  # it has a form for numbers that are missing
 
     @property
     def is_unit_free(self) -> bool:
@@ -52,11 +71,18 @@ class Model(NamedTuple):
 
 
 def _gaussian(data: WeightedTable, structures: Sequence[str]) -> Family:
-    return cast(Family, Gaussian.of(data.seen, structures))
+    X = data.seen
+    kind = GaussianWithMissing if np.isnan(X).any() else Gaussian
+    return cast(Family, kind.of(X, structures))
 
 
 def _location_scale(law: str) -> Make:
-    return lambda data, structures: cast(Family, LocationScale.of(data.seen, structures, LAWS[law]))
+    def make(data: WeightedTable, structures: Sequence[str]) -> Family:
+        X = data.seen
+        kind = LocationScaleWithMissing if np.isnan(X).any() else LocationScale
+        return cast(Family, kind.of(X, structures, LAWS[law]))
+
+    return make
 
 
 def _latent_class(data: WeightedTable, structures: Sequence[str]) -> Family:
@@ -97,14 +123,23 @@ def _rows(law: str, *smaller: str) -> dict[str, Model]:
             nested=(*others, *within),
             simpler=(*others[:1], *shared),
             is_listed=structure == "VVV",
+            can_miss=not LAWS[law].is_skew,
         )
     return rows
 
 
-FAMILIES = (Gaussian, LocationScale, LatentClass, Mixed)  # the built-in ones, for saved files
+# The built-in families, for saved files.
+FAMILIES = (
+    Gaussian,
+    LocationScale,
+    LatentClass,
+    Mixed,
+    GaussianWithMissing,
+    LocationScaleWithMissing,
+)
 MODELS: Mapping[str, Model] = {
     **{
-        name: Model("gaussian", _gaussian, name, row.nested, row.nested)
+        name: Model("gaussian", _gaussian, name, row.nested, row.nested, can_miss=True)
         for name, row in TABLE.items()
     },
     **_rows("t", ""),
@@ -112,6 +147,15 @@ MODELS: Mapping[str, Model] = {
     **_rows("skew-t", "t", "skew-normal"),
     "latent-class": Model("latent-class", _latent_class, read=read_categories),
     "mixed": Model("mixed", _mixed, "VVI", read=read_mixed),
+}
+
+
+CAN_MISS = Message(REMEDY, " Or take them as missing at random: ", Setting("missing", "model"), ".")
+CANNOT_MISS = f"{REMEDY} Gaussian and t mixtures can also take them as missing at random."
+# How models read numbers that have a form for missing ones.
+MISSING: Mapping[str, Callable[..., Table]] = {
+    "error": partial(check_data, remedy=CAN_MISS),
+    "model": read_numbers_that_may_miss,
 }
 
 
@@ -126,16 +170,26 @@ def rows_of(models: Iterable[Any]) -> dict[str, Model]:
 
 
 def read(
-    X: Any, name: str, value: Any, *, at_least: int = 0, several: bool = True
+    X: Any,
+    name: str,
+    value: Any,
+    *,
+    at_least: int = 0,
+    several: bool = True,
+    missing: str = "error",
 ) -> tuple[Table, dict[str, Model]]:
-    """Read data as the models that an argument gives ask for; return these, in its order."""
+    """Read data as the models that an argument gives ask for; return these, in its order.
+
+    Numbers may be missing if ``missing`` is "model"; categories always may.
+    """
+    check_choice("missing", missing, MISSING)
     is_auto = several and isinstance(value, str) and value == "auto"
     many = several and isinstance(value, Iterable) and not isinstance(value, str)
     given = _chosen_for(X) if is_auto else list(value) if many else [value]
     if not given and not is_auto:
         raise InputError(name, "name at least one model", Message("none"))
     rows = [_row(model) for model in given]
-    table = _reader(name, value, [row for row in rows if row])(X, at_least=at_least)
+    table = _reader(name, value, [row for row in rows if row], missing)(X, at_least=at_least)
     d = table.values.shape[1]
     if not given:  # "auto" for numbers
         return table, {model: MODELS[model] for model in (ONE_DIMENSION if d == 1 else STRUCTURES)}
@@ -146,7 +200,9 @@ def read(
     )
 
 
-def _reader(name: str, value: Any, rows: Sequence[tuple[str, Model]]) -> Callable[..., Table]:
+def _reader(
+    name: str, value: Any, rows: Sequence[tuple[str, Model]], missing: str
+) -> Callable[..., Table]:
     """The one way in which all the models read data."""
     readers = {row.read for _, row in rows}
     if len(readers) > 1:
@@ -156,7 +212,12 @@ def _reader(name: str, value: Any, rows: Sequence[tuple[str, Model]]) -> Callabl
             value,
             "Likelihoods of numbers and of categories cannot be compared.",
         )
-    return readers.pop() if readers else check_data
+    found = readers.pop() if readers else check_data
+    if found is not check_data:
+        return found
+    if not all(row.can_miss for _, row in rows):
+        return partial(check_data, remedy=CANNOT_MISS) if missing == "model" else check_data
+    return MISSING[missing]
 
 
 def _row(model: Any) -> tuple[str, Model] | None:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from credpart._arrays import Array
-from credpart._checks import Table, WeightedTable, check_spread
+from credpart._checks import Table, WeightedTable, check_columns_seen, check_spread
+from credpart._columns import missing_cells
 from credpart._messages import Message, RowNumber, Setting, joined
 from credpart.errors import DataWarning, InputError
 from credpart.mixture.covariance.structures import TABLE
@@ -60,10 +61,12 @@ def screen(data: WeightedTable, models: Mapping[str, Model], numbers: Sequence[i
             "Fit fewer clusters.",
         )
     check_total(data.weights, most)
-    check_spread(np.ptp(X, axis=0), table)
+    check_columns_seen(table._replace(values=X))
+    check_spread(np.nanmax(X, axis=0) - np.nanmin(X, axis=0), table)
     columns = [j for j in range(d) if np.nanmax(X[:, j]) == np.nanmin(X[:, j])]
     constant = _sentence(table, columns, "constant")
-    columns = dependent_columns(rows) if n_distinct > d and table.levels is None else []
+    whole = rows[~np.isnan(rows).any(axis=1)]
+    columns = dependent_columns(whole) if len(whole) > d and table.levels is None else []
     dependent = _sentence(table, columns, "a linear combination of other columns")
     refused: dict[tuple[int, str], str] = {}
     for c, (model, row) in product(numbers, models.items()):
@@ -79,7 +82,7 @@ def screen(data: WeightedTable, models: Mapping[str, Model], numbers: Sequence[i
                 f"{n_distinct} distinct rows cannot carry a full covariance of {d} columns "
                 f"with {c} clusters (at least {c + d}); the most general model that fits is 'VVI'"
             )
-    remarks = [Message(text) for text in (constant, dependent) if text]
+    remarks = [Message(text) for text in (constant, dependent, missing_cells(table)) if text]
     if n_distinct < n / 2 and table.levels is None:  # answers to questions do repeat
         remarks.append(Message(f"{n - n_distinct} of {n} rows repeat another row"))
     return Screening(refused, [*remarks, *_outliers(data, rows)])

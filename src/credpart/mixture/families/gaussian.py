@@ -71,7 +71,7 @@ class Gaussian(StandardisedFamily[GaussianParams]):
         """``log pi_k + log p_k(x_i)`` in standardised units, shape (b, k, n)."""
         return linear_forms(params.natural, features)
 
-    def natural_parameters(self, params: GaussianParams) -> Array:
+    def natural_parameters(self, params: GaussianParams) -> Array | None:
         """The coefficients that `log_joint` multiplies with the features."""
         return params.natural
 

@@ -110,6 +110,7 @@ def select_mixture(
     random_state: RandomState = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    missing: str = "error",
 ) -> Selection:
     """Fit mixtures for several numbers of clusters and models, and choose by a criterion.
 
@@ -132,6 +133,8 @@ def select_mixture(
         Number of parallel jobs, as in joblib.  The result does not depend on it.
     progress : callable, optional
         Called with the name of a stage and the share of it that is done.
+    missing : {"error", "model"}
+        What to do with numbers that are missing, as in `fit_mixture`.
 
     Returns
     -------
@@ -162,7 +165,7 @@ def select_mixture(
     >>> selection.table.loc[3, ["VEV", "VVV"]].round(1).tolist()
     [-562.6, -580.8]
     """
-    table, chosen = read(X, "models", models)
+    table, chosen = read(X, "models", models, missing=missing)
     numbers = check_cluster_numbers(n_clusters, auto=AUTO)
     check_choice("criterion", criterion, CRITERIA)
     data = WeightedTable.check(table, sample_weight)

@@ -13,10 +13,11 @@ import numpy as np
 
 from credpart._arrays import Array, IntArray
 from credpart._checks import WeightedTable
-from credpart._columns import as_numbers, sortable
+from credpart._columns import sortable
 from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
+from credpart.mixture.completion import completed
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.optimisation import Limits, Mixtures, Samples
 from credpart.mixture.optimisation.e_step import normalise, row_blocks
@@ -123,7 +124,7 @@ def subsample(data: WeightedTable, seed: int) -> WeightedTable:
     totals = np.bincount(back.ravel(), data.weights[present], len(first))
     distinct = data.table._replace(values=values[first], index=None)
     rng = np.random.default_rng(seed)
-    groups = compact_groups(scale(as_numbers(distinct)), rng)
+    groups = compact_groups(scale(completed(distinct)), rng)
     rows = stratified(groups, SUBSAMPLE, rng)
     inside = np.bincount(groups, totals) / np.bincount(
         groups[rows], totals[rows], groups.max() + 1
