@@ -601,7 +601,9 @@ def test_objects_with_missing_cells_can_be_left_out(tmp_path, capsys):
         main(["fit", str(path), *options.split(), "--out", str(tmp_path / "out")])
     told = capsys.readouterr().err
     assert "Note: Left out 2 rows with missing cells (the first is row 4)." in told
-    with pytest.raises(ValueError, match="`missing` must be one of 'error', 'drop', got 'x'"):
+    with pytest.raises(
+        ValueError, match="`missing` must be one of 'error', 'drop', 'model', got 'x'"
+    ):
         read_objects(path, missing="x")
 
 

@@ -14,7 +14,14 @@ from credpart._columns import columns_of_text
 from credpart._files import new_file, write_or_rescue
 from credpart._progress import shown
 from credpart.cli.completion import claim, table_file
-from credpart.cli.fitting import check_jobs, collected_warnings, read, show_notes, takes_categories
+from credpart.cli.fitting import (
+    check_jobs,
+    collected_warnings,
+    missing,
+    read,
+    show_notes,
+    takes_categories,
+)
 from credpart.cli.folder import AUDIT, put_text, report
 from credpart.cli.screen import cells, selection_table, show_audit
 from credpart.cli.signals import raise_if_stopped
@@ -42,7 +49,9 @@ def show_selection(
             collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),
             shown("select", int(not quiet)) as progress,
         ):
-            selection = select_mixture(objects.X, *choice, progress=progress)
+            selection = select_mixture(
+                objects.X, *choice, progress=progress, missing=missing(table)
+            )
         save(selection.table)
         if not quiet:
             Console().print(selection_table(selection))

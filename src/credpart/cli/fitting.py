@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from credpart._arrays import IntArray
-from credpart._checks import check_data, check_integer
+from credpart._checks import check_data, check_data_with_missing, check_integer
 from credpart._files import new_folder, write_or_rescue
 from credpart._progress import shown
 from credpart._random import random_generator
@@ -91,6 +91,11 @@ def read(source: str, table: Mapping[str, Any], *, categories: bool = False) -> 
     return read_objects(source, **{**table, **parts}, categories=categories)
 
 
+def missing(table: Mapping[str, Any]) -> str:
+    """What a model does with missing cells, by the options of reading."""
+    return "model" if table["missing"] == "model" else "error"
+
+
 def show_notes(remarks: Iterable[str], *, quiet: bool) -> None:
     """Print what a user should know, one line for each remark, unless ``quiet``."""
     for remark in remarks if not quiet else ():
@@ -105,7 +110,7 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     X, rows = objects.named(), None
     if request.fit_rows is not None:
         rows = _sampled_rows(X, request, categories=categories)
-    model = CalibratedClustering(**request.estimator)
+    model = CalibratedClustering(**request.estimator, missing=missing(request.table))
     in_file = objects.rows_of(rows)
     with collected_warnings(in_file, quiet=quiet, of_reading=objects.remarks) as remarks:
         fitted = slice(None) if rows is None else rows
@@ -138,8 +143,8 @@ def check_jobs(value: Any) -> None:
 def _sampled_rows(X: pd.DataFrame, request: Request, *, categories: bool) -> IntArray:
     """A random sample of the rows, in their order."""
     wanted = check_integer("fit_rows", request.fit_rows, at_least=2)
-    if not categories:
-        check_data(X)  # all rows must be fit to be scored
+    if not categories:  # all rows must be fit to be scored
+        (check_data_with_missing if missing(request.table) == "model" else check_data)(X)
     rng = random_generator(request.estimator["random_state"])
     return np.sort(rng.permutation(len(X))[:wanted])
 

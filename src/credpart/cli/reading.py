@@ -64,7 +64,7 @@ OPTIONS: Mapping[str, ReadingOption] = {
             str,
             typer.Option(
                 metavar="WHAT",
-                help="Objects with missing cells: error, or drop",
+                help="Missing cells: error; drop the object; model (as missing at random)",
                 rich_help_panel=DATA,
             ),
         ],

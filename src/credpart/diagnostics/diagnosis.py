@@ -365,8 +365,8 @@ def gather_evidence(
     names = set_names(np.eye(partition.n_clusters, dtype=bool), partition.cluster_names)
     normality, is_whole = None, ~np.isnan(result.data.values).any(axis=1)
     if result.mixture.family.is_normal:
-        tested = (array[is_whole] for array in (result.data.values, posteriors, weights))
-        normality = normality_by_cluster(*tested, names)
+        X, resp, w = result.data.values[is_whole], posteriors[is_whole], weights[is_whole]
+        normality = normality_by_cluster(X, resp, w, names)
     return Evidence(
         mixture=result.mixture,
         selection=result.selection,

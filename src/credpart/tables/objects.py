@@ -25,7 +25,7 @@ from credpart.tables.sources import Source, open_source
 from credpart.tables.text import TextFormat
 from credpart.tables.transform import Transform
 
-MISSING = ("error", "drop")
+MISSING = ("error", "drop", "model")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,9 +151,9 @@ def read_objects(
         How a text file holds its table, if that is not plain from the file.
     drop : sequence of str
         Columns to leave out, by name or by pattern.
-    missing : {"error", "drop"}
-        What to do with an object that has a missing cell: leave that to the model, of which those
-        of numbers refuse it, or leave out the object.
+    missing : {"error", "drop", "model"}
+        What to do with an object that has a missing cell: "drop" leaves it out.  The others leave
+        that to the model: one of numbers refuses missing cells unless it is told to model them.
 
     Examples
     --------
