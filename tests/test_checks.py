@@ -152,7 +152,7 @@ def test_names_and_index_are_kept():
     assert table.names == ["größe", "重さ", "c d"]
     assert list(table.index) == list("wxyz")
     assert table.label(1) == "column '重さ'"
-    assert check_data(VALUES)[1:] == (None, None, None)
+    assert check_data(VALUES)[1:] == (None, None, None, False)
     assert check_data(VALUES).label(1) == "column 1"
     assert check_data(FRAME.set_axis([10, 20, 30], axis=1)).names == ["10", "20", "30"]
 

@@ -1,10 +1,12 @@
 """``credpart plot``: a table of pictures of a fitted model."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -12,24 +14,62 @@ from credpart import plot
 from credpart._checks import check_choice
 from credpart._files import new_file
 from credpart.cli.completion import claim
+from credpart.cli.fitting import show_notes
 from credpart.cli.stored import Stored, stored_model
 from credpart.errors import InputError
 
-KINDS: Mapping[str, Callable[[Stored, Any], Any]] = {  # (result and notes, features or None)
-    "partition": lambda s, features: plot.partition(
-        s.result.partition, s.X, features=features, classes=s.classes
+Draw = Callable[[Stored, Any], Any]  # result and notes, features or None
+
+
+def whole(stored: Stored) -> Stored:
+    """The objects that have a place in a plane: those without missing cells."""
+    result, classes = stored.result, stored.classes
+    is_whole = np.isfinite(result.data.values).all(axis=1)
+    rows, n = np.flatnonzero(is_whole), result.n_objects
+    index = result.partition.index
+    if len(rows) == n or result.data.levels is not None:
+        return stored
+    n_left = n - len(rows)
+    several = "object with missing cells is" if n_left == 1 else "objects with missing cells are"
+    show_notes([f"{n_left} {several} not drawn."], quiet=False)
+    names = None if index is None else index[rows]
+    partition = replace(result.partition, masses=result.partition.masses[rows], index=names)
+    data = result.data._replace(values=result.data.values[rows], index=names)
+    known = None if classes is None else [classes[row] for row in rows]
+    drawn = replace(result, data=data, partition=partition)
+    return Stored(drawn, {**stored.notes, "classes": known})
+
+
+def of_objects(draw: Draw) -> Draw:
+    """A picture that has a place for each object."""
+    return lambda stored, features: draw(whole(stored), features)
+
+
+KINDS: Mapping[str, Draw] = {
+    "partition": of_objects(
+        lambda s, features: plot.partition(
+            s.result.partition, s.X, features=features, classes=s.classes
+        )
     ),
     "memberships": lambda s, features: plot.memberships(s.result.partition),
     "selection": lambda s, features: plot.selection(s.result.selection),
     "approximation": lambda s, features: plot.approximation(s.result.compared, s.result.intervals),
-    "classification": lambda s, features: plot.classification(
-        s.result.mixture, s.X, features=features, classes=s.classes
+    "classification": of_objects(
+        lambda s, features: plot.classification(
+            s.result.mixture, s.X, features=features, classes=s.classes
+        )
     ),
-    "uncertainty": lambda s, features: plot.uncertainty(s.result.mixture, s.X, features=features),
-    "density": lambda s, features: plot.density(s.result.mixture, s.X, features=features),
+    "uncertainty": of_objects(
+        lambda s, features: plot.uncertainty(s.result.mixture, s.X, features=features)
+    ),
+    "density": of_objects(
+        lambda s, features: plot.density(s.result.mixture, s.X, features=features)
+    ),
     "relational": lambda s, features: plot.relational(s.result.partition),
-    "matrix": lambda s, features: plot.scatter_matrix(
-        plot.partition, s.result.partition, s.X, features=features
+    "matrix": of_objects(
+        lambda s, features: plot.scatter_matrix(
+            plot.partition, s.result.partition, s.X, features=features
+        )
     ),
 }
 FORMATS = (".png", ".svg", ".pdf")
