@@ -84,26 +84,21 @@ def patterns_of(seen: Array) -> Patterns:
 def seen_precisions(covariances: Array, seen: BoolArray) -> tuple[Array, Array]:
     """Precisions (b, k, g, d, d) and log determinants (b, k, g) of the cells that are seen."""
     both = seen[:, :, None] & seen[:, None, :]
-    matrices = np.where(both, covariances[:, :, None], 0.0) + ~seen[:, :, None] * np.eye(
-        seen.shape[1]
-    )
-    precisions, logdet = inverse(matrices)
+    ones = ~seen[:, :, None] * np.eye(seen.shape[1])
+    precisions, logdet = inverse(np.where(both, covariances[:, :, None], 0.0) + ones)
     return matrices_contiguous(np.where(both, precisions, 0.0)), logdet
 
 
 def regress(means: Array, covariances: Array, seen: BoolArray) -> Regression:
     """Regressions of the missing cells of each pattern on those that are seen."""
-    precisions = seen_precisions(covariances, seen)[0]
-    missing = ~seen
-    slope = np.where(missing[:, :, None], covariances[:, :, None] @ precisions, 0.0)
-    offset = (
-        np.where(missing, means[:, :, None], 0.0) - (slope @ means[:, :, None, :, None])[..., 0]
-    )
-    within = covariances[:, :, None] - slope @ covariances[:, :, None]
+    means, covariances = means[:, :, None], covariances[:, :, None]
+    precisions, missing = seen_precisions(covariances[:, :, 0], seen)[0], ~seen
+    slope = np.where(missing[:, :, None], covariances @ precisions, 0.0)
+    offset = np.where(missing, means, 0.0) - (slope @ means[..., None])[..., 0]
+    within = covariances - slope @ covariances
     residual = np.where(missing[:, :, None] & missing[:, None, :], within, 0.0)
-    return Regression(
-        precisions, offset, slope + seen[:, :, None] * np.eye(seen.shape[1]), residual
-    )
+    same = seen[:, :, None] * np.eye(seen.shape[1])
+    return Regression(precisions, offset, slope + same, residual)
 
 
 def expected_sums(space: Standardisation, found: Regression, sums: Array, counts: Array) -> Array:
