@@ -86,6 +86,8 @@ class Resampling(NamedTuple):
     # Weights that do not depend on those of other objects, so that blocks of objects can be weighed
     # on their own.  The total varies, which changes no mixture.  None where objects are new.
     weigh: Weigh | None = None
+    # How often units are drawn; None where objects are new.
+    draw_units: Callable[[Units, Generator], Array] | None = None
     # By how much twice the log-likelihood rises in a replicate for each parameter, since the sample
     # repeats what is peculiar to the data.
     optimism: float = 1.0
@@ -102,8 +104,8 @@ def _gamma(weights: Array, rng: Generator) -> Array:
 
 
 RESAMPLING: Mapping[str, Resampling] = {
-    "nonparametric": Resampling(nonparametric, weigh=_poisson),
-    "bayesian": Resampling(bayesian, weigh=_gamma),
+    "nonparametric": Resampling(nonparametric, weigh=_poisson, draw_units=Units.counts),
+    "bayesian": Resampling(bayesian, weigh=_gamma, draw_units=Units.dirichlet),
     "parametric": Resampling(
         parametric, lambda objects: round(objects.weights.sum()), optimism=0.0
     ),
