@@ -126,16 +126,23 @@ class UnitDeviations(NamedTuple):
 
     @property
     def C(self) -> Array:
-        """Covariance of the deviations, to first order.
+        """Covariance of the deviations, to first order."""
+        beyond = self.beyond
+        return ((self.units.frequency[:, None] * beyond).T @ beyond)[:-1, :-1]
+
+    @property
+    def beyond(self) -> Array:
+        """How one more draw of a unit changes the sums (u, w) of a sample, to first order.
 
         A sample has the total weight of the data, whatever units were drawn: so a unit counts by
-        what it contributes beyond the mean of the data times its own weight.
+        what it contributes beyond the mean of the data times its own weight, and beyond the mean of
+        its stratum.
         """
         total, frequency = self.total, self.units.frequency
         beyond = self.sums - np.outer(self.sums[:, -1], total / total[-1])
         for units in self.units.strata:
             beyond[units] -= np.average(beyond[units], axis=0, weights=frequency[units])
-        return ((frequency[:, None] * beyond).T @ beyond)[:-1, :-1]
+        return beyond
 
     def draw(self, seeds: Sequence[SeedSequence]) -> Array:
         """Deviations (b, w - 1) of the samples that refits with these seeds have."""
@@ -170,14 +177,18 @@ class DrawnUnits(NamedTuple):
 
     def deviations(self, contribute: Contribute, products: Array) -> UnitDeviations:
         """From what objects contribute, summed by unit."""
+        return UnitDeviations(self.sums(contribute), self.units, self.draw_units)
+
+    def sums(self, contribute: Contribute) -> Array:
+        """What the objects of each unit contribute, summed, in one draw of it: shape (u, w)."""
         content = self.units.content.tocsc()
-        sums = np.zeros((content.shape[0], len(products)))
+        sums = np.zeros((content.shape[0], contribute(self.X[:1]).shape[1]))
         for first in range(0, len(self.X), BLOCK_ROWS):
             rows = slice(first, first + BLOCK_ROWS)
             some = content[:, rows]
             touched = np.unique(some.indices)
             sums[touched] += some.tocsr()[touched] @ contribute(self.X[rows])
-        return UnitDeviations(sums, self.units, self.draw_units)
+        return sums
 
     def weights(self, seeds: Sequence[SeedSequence]) -> GivenWeights:
         """The weights of objects in some samples."""

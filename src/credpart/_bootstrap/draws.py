@@ -93,7 +93,7 @@ class Resampling(NamedTuple):
     optimism: float = 1.0
 
 
-def _poisson(weights: Array, rng: Generator) -> Array:
+def poisson_counts(weights: Array, rng: Generator) -> Array:
     """Counts whose law, given their total, is that of draws with replacement."""
     return rng.poisson(weights).astype(float)
 
@@ -104,7 +104,7 @@ def _gamma(weights: Array, rng: Generator) -> Array:
 
 
 RESAMPLING: Mapping[str, Resampling] = {
-    "nonparametric": Resampling(nonparametric, weigh=_poisson, draw_units=Units.counts),
+    "nonparametric": Resampling(nonparametric, weigh=poisson_counts, draw_units=Units.counts),
     "bayesian": Resampling(bayesian, weigh=_gamma, draw_units=Units.dirichlet),
     "parametric": Resampling(
         parametric, lambda objects: round(objects.weights.sum()), optimism=0.0
