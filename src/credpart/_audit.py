@@ -410,16 +410,15 @@ def judge(design: Design, seed: SeedSequence) -> Tally | str:
 def tally(result: CalibratedResult, rows: Any, truth: Array, levels: Sequence[float]) -> Tally:
     """Count the pairs of some objects whose true probabilities are within their bounds."""
     values, method = result.data.values[rows], result.options.method
-    posteriors, influence = result.replicates.posteriors_of(values, n_jobs=1), None
+    posteriors = result.replicates.posteriors_of(values, n_jobs=1)
     with warnings.catch_warnings(action="ignore", category=CredpartWarning):
         moved = result.influence_for(method)
-        influence = None if moved is None else moved.on(values)
     found = pairwise_intervals(
         posteriors,
         levels,
         method=method,
         estimate=result.posteriors[rows],
-        influence=influence,
+        influence=None if moved is None else moved.on(values),
         n_jobs=1,
     )
     masses, sets = result.partition.masses[rows], result.partition.focal_sets
