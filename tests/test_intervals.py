@@ -497,4 +497,4 @@ def test_methods_that_start_from_a_fit_need_it():
             estimate=draw(1, 4, 2)[0],
         )
     with pytest.raises(ValueError, match="`method` must be one of 'percentile', 'basic'"):
-        pairwise_intervals(draw(40, 4, 2), method="bca")
+        pairwise_intervals(draw(40, 4, 2), method="studentised")

@@ -1,11 +1,13 @@
 """Replicates without refits: the derivative of EM, the draws, the guard, and what falls back."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 from numpy.random import SeedSequence
+from scipy.sparse import csr_array
 
 from credpart import (
     CalibratedClustering,
@@ -18,12 +20,14 @@ from credpart import (
     select_mixture,
 )
 from credpart._bootstrap import algorithm1, guard, large_samples
+from credpart._bootstrap.deviations import DrawnUnits, IndependentObjects, IndependentWeights
 from credpart._bootstrap.draws import RESAMPLING
 from credpart._bootstrap.folds import RowsInMemory
 from credpart._bootstrap.guard import paired_refits, resampled_e_step
 from credpart._bootstrap.large_samples import attempt_linear, stratified_rows, with_a_chance
-from credpart._bootstrap.linear import JointLinearisation, influence_products
+from credpart._bootstrap.linear import JointLinearisation, influence_products, influences
 from credpart._bootstrap.refits import Plan
+from credpart._bootstrap.units import Design, Units
 from credpart.cli import main
 from credpart.datasets import make_mixture1, make_mixture2, make_mixture3
 from credpart.errors import InputError
@@ -55,7 +59,7 @@ def rows_of(X, weights=None, n_jobs=None):
 
 
 def linearised(X, *fits, weights=None):
-    return JointLinearisation.of(rows_of(X, weights), fits)
+    return JointLinearisation.of(rows_of(X, weights), fits, IndependentObjects(POISSON))
 
 
 def plan_of(X, *fits, weights=None, resampling="nonparametric", criterion="bic"):
@@ -166,7 +170,7 @@ def test_covariance_is_that_of_counts():
     scale = np.sqrt(np.outer(np.diagonal(C), np.diagonal(C)))
     # standard errors of 20 000 correlations are below .01
     np.testing.assert_allclose(np.cov(sums.T) / scale, C / scale, atol=0.04)
-    drawn = joint.draw(SeedSequence(0).spawn(20_000))
+    drawn = joint.deviations.draw(SeedSequence(0).spawn(20_000))
     np.testing.assert_allclose(np.cov(drawn[:, joint.places[0]].T) / scale, C / scale, atol=0.04)
 
 
@@ -175,7 +179,8 @@ def test_refits_of_the_guard_are_those_of_em():
     fit = fit_mixture(X, 3, "EEE", start=make_mixture2(3000, random_state=0).y, tol=1e-12)
     joint, seeds = linearised(X, fit), SeedSequence(0).spawn(5)
     (part,), (place,) = joint.parts, joint.places
-    pairs = paired_refits(rows_of(X), part, joint.C[place, place], POISSON, seeds)
+    samples = IndependentWeights(POISSON, seeds)
+    pairs = paired_refits(rows_of(X), part, joint.C[place, place], samples)
     assert pairs.is_found.all()
     weights = np.array(
         [
@@ -199,7 +204,9 @@ def test_weights_of_the_guard_are_drawn_block_by_block():
     (part,) = linearised(X3, FITS["EEE"]).parts
     seeds = SeedSequence(3).spawn(2)
     params = map_params(lambda field: np.repeat(field, 2, axis=0), part.candidate.params)
-    kernel = partial(resampled_e_step, part.candidate.family, params, POISSON, seeds)
+    kernel = partial(
+        resampled_e_step, part.candidate.family, params, IndependentWeights(POISSON, seeds)
+    )
     ones = np.ones(len(X3))
     first, again, other = (kernel(X3, ones, block)[1] for block in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
@@ -291,7 +298,7 @@ def test_true_refits_alone_would_fall_back(case):
     plan, seeds = plan_of(sample.X, fit), SeedSequence(0).spawn(guard.N_REFITS)
     joint, rows = linearised(sample.X, fit), rows_of(sample.X)
     chosen = np.zeros(10, dtype=int)
-    figures = large_samples.examine(plan, rows, joint, chosen, POISSON, seeds)
+    figures = large_samples.examine(plan, rows, joint, chosen, IndependentObjects(POISSON), seeds)
     assert figures["error"] > 2.0 * large_samples.LARGEST_ERROR
     assert figures["not_found"] > 0.0
 
@@ -389,6 +396,82 @@ def test_linear_bounds_differ_from_full_ones_as_those_of_another_seed():
     assert bootstrap(sample.X, fit, 300, random_state=10).decision.kind == "linear"
     # Distances of single seeds vary by a third: means of them by a tenth.
     assert distance(product(linear, full)) < 1.3 * distance(combinations(full, 2))
+
+
+def donors(n=6000, number=60, effect=0.3):
+    """Objects of donors, whose clusters differ a little."""
+    sample, rng = make_mixture2(n, random_state=4), np.random.default_rng(0)
+    groups = rng.integers(number, size=n)
+    return (
+        sample.X + effect * rng.standard_normal((number, 3, 2))[groups, sample.y],
+        groups,
+        sample.y,
+    )
+
+
+@pytest.mark.parametrize("resampling", ["nonparametric", "bayesian"])
+@pytest.mark.parametrize("is_grouped", [True, False])
+def test_deviations_of_groups_and_strata_are_those_of_the_samples_of_refits(resampling, is_grouped):
+    X, groups, labels = donors(200, 12)
+    weights = np.tile([1.0, 2.5], 100)
+    fit = fit_mixture(X, 3, "EEE", start=labels, sample_weight=weights)
+    objects = distinct(X, weights)
+    design = Design.check(groups if is_grouped else None, groups % 2, weights, is_new=False)
+    units, row = design.units(objects, weights), RESAMPLING[resampling]
+    plan = replace(plan_of(X, fit, weights=weights, resampling=resampling), units=units)
+    sampling, seeds = large_samples.sampling_of(plan), SeedSequence(0).spawn(400)
+    joint = JointLinearisation.of(rows_of(objects.X, objects.weights), [fit], sampling)
+    drawn = row.draw(objects, fit, [np.random.default_rng(s) for s in seeds], units).weights
+    np.testing.assert_allclose(drawn[:5], sampling.weights(seeds[:5])(objects.weights, 0))
+    U = influences([joint.parts[0].candidate], objects.X)[:, :-1]
+    literal = (drawn - objects.weights) @ U
+    deviations = joint.deviations.draw(seeds)
+    np.testing.assert_allclose(deviations, literal, atol=1e-8 * np.abs(literal).max())
+    # The standard error of a variance of 400 draws is .07; Dirichlet weights of u units in a
+    # stratum have 1 / (u + 1) less variance than counts.
+    ratio = deviations.var(axis=0) / np.diagonal(joint.C)
+    assert np.median(ratio) == pytest.approx(1.0, abs=0.2)
+
+
+def test_groups_of_one_object_have_the_covariance_of_independent_objects():
+    joint = linearised(X3, FITS["EEE"])
+    objects, ones = distinct(X3, np.ones(len(X3))), np.ones(len(X3))
+    content = csr_array(np.eye(len(objects.X)) * objects.weights)
+    units = Units(content, np.ones(len(objects.X)), (slice(0, len(objects.X)),))
+    sampling = DrawnUnits(objects.X, float(ones.sum()), units, Units.counts)
+    grouped = JointLinearisation.of(rows_of(objects.X, objects.weights), [FITS["EEE"]], sampling)
+    np.testing.assert_allclose(grouped.C, joint.C, atol=1e-9 * np.abs(joint.C).max())
+
+
+def test_linear_bounds_of_groups_are_nearer_to_those_of_refits_than_another_seed(monkeypatch):
+    monkeypatch.setattr(algorithm1, "LINEAR_FROM", 1000)
+    X, groups, labels = donors()
+    fit = fit_mixture(X, 3, "EEE", start=labels)
+
+    def bounds(seed, refit, **options):
+        replicates = bootstrap(X, fit, 100, refit=refit, random_state=seed, **options)
+        found = pairwise_intervals(replicates.posteriors(X[:60]), 0.9)
+        return np.concatenate([found.lower, found.upper]), replicates.decision
+
+    full, _ = bounds(0, "full", groups=groups)
+    another, _ = bounds(1, "full", groups=groups)
+    linear, decision = bounds(0, "auto", groups=groups)
+    alone, _ = bounds(0, "full")
+    assert decision.kind == "linear"
+    # The same groups are drawn, so that only the approximation differs.
+    assert np.abs(linear - full).mean() < 0.5 * np.abs(another - full).mean()
+    pairs = len(full) // 2
+    assert (full[pairs:] - full[:pairs]).mean() > 1.3 * (alone[pairs:] - alone[:pairs]).mean()
+
+
+def test_each_replicate_of_groups_may_choose_a_model(monkeypatch):
+    monkeypatch.setattr(algorithm1, "LINEAR_FROM", 1000)
+    X, groups, labels = donors()
+    fits = [fit_mixture(X, 3, name, start=labels) for name in ("EEE", "VVV", "EII")]
+    found = bootstrap(X, fits, 60, groups=groups, random_state=0)
+    full = bootstrap(X, fits, 60, groups=groups, refit="full", random_state=0)
+    assert found.decision is not None
+    assert (found.models == full.models).mean() > 0.8  # from the same samples
 
 
 def test_a_subsample_is_shrunk_to_the_spread_of_all(monkeypatch):

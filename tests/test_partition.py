@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from credpart import EvidentialPartition, focal_sets
+from credpart.errors import InputError
 from credpart.focal import set_names
 from credpart.partition import relational as relational_module
 from credpart.partition.evidential import RULES
@@ -193,6 +194,34 @@ def test_pignistic_lies_between_normalised_belief_and_plausibility(partition):
     np.testing.assert_allclose(partition.pignistic.sum(axis=1), 1.0)
     assert (normal.belief() <= partition.pignistic + 1e-12).all()
     assert (partition.pignistic <= normal.plausibility() + 1e-12).all()
+
+
+@quick
+@given(partitions(empty=False).filter(lambda p: p.n_clusters > 1), st.floats(0.001, 0.999))
+def test_discounting_moves_belief_to_0_and_plausibility_to_1(partition, rate):
+    discounted = partition.discount(rate)
+    every = focal_sets(partition.n_clusters, "full")
+    proper = every[~every.all(axis=1)]
+    kept = 1.0 - rate
+    np.testing.assert_allclose(discounted.belief(proper), kept * partition.belief(proper))
+    np.testing.assert_allclose(
+        1.0 - discounted.plausibility(every),
+        kept * (1.0 - partition.plausibility(every)),
+        atol=1e-9,
+    )
+    belief, plausibility = partition.pairwise_condensed()
+    less, more = discounted.pairwise_condensed()
+    np.testing.assert_allclose(less, kept**2 * belief)
+    np.testing.assert_allclose(1.0 - more, kept**2 * (1.0 - plausibility), atol=1e-9)
+    assert partition.focal_sets.all(axis=1).any() == (
+        len(discounted.focal_sets) == len(partition.focal_sets)
+    )
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0, -0.1, np.nan, "much", True])
+def test_a_rate_of_discounting_is_between_0_and_1(rate):
+    with pytest.raises(InputError, match="`rate` must be a number in the open interval"):
+        EvidentialPartition.from_hard([0, 1]).discount(rate)
 
 
 @quick

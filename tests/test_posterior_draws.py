@@ -107,7 +107,7 @@ def test_n_jobs_changes_no_byte_and_many_objects_have_landmarks():
     np.testing.assert_allclose(one.partition.masses.sum(axis=1), 1.0)
 
 
-@pytest.mark.parametrize("method", ["basic", "normal", "simultaneous"])
+@pytest.mark.parametrize("method", ["basic", "normal", "bca", "simultaneous"])
 def test_methods_start_from_the_reference_that_was_given(method):
     draws = around(B=80, n=25)
     estimate = draws.mean(axis=0)

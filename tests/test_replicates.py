@@ -386,10 +386,6 @@ def test_groups_change_nothing_by_their_names_or_the_order_of_rows():
             {"groups": DONORS, "resampling": "parametric"},
             "`resampling` must draw weights where `groups` are given, got 'parametric'",
         ),
-        (
-            {"groups": DONORS, "refit": "linear"},
-            "`refit` must be 'auto' or 'full' where objects are drawn by groups",
-        ),
     ],
 )
 def test_groups_that_cannot_be_resampled(options, message):

@@ -409,9 +409,18 @@ def judge(design: Design, seed: SeedSequence) -> Tally | str:
 
 def tally(result: CalibratedResult, rows: Any, truth: Array, levels: Sequence[float]) -> Tally:
     """Count the pairs of some objects whose true probabilities are within their bounds."""
-    posteriors = result.replicates.posteriors_of(result.data.values[rows], n_jobs=1)
-    method, estimate = result.options.method, result.posteriors[rows]
-    found = pairwise_intervals(posteriors, levels, method=method, estimate=estimate, n_jobs=1)
+    values, method = result.data.values[rows], result.options.method
+    posteriors = result.replicates.posteriors_of(values, n_jobs=1)
+    with warnings.catch_warnings(action="ignore", category=CredpartWarning):
+        moved = result.influence_for(method)
+    found = pairwise_intervals(
+        posteriors,
+        levels,
+        method=method,
+        estimate=result.posteriors[rows],
+        influence=None if moved is None else moved.on(values),
+        n_jobs=1,
+    )
     masses, sets = result.partition.masses[rows], result.partition.focal_sets
     bounds = [(one.lower, one.upper) for one in found]
     bounds.append(pairwise_condensed(masses, sets))

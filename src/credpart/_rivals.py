@@ -287,9 +287,15 @@ def intervals_among(result: CalibratedResult, rows: IntArray) -> PairwiseInterva
     """The intervals of all pairs of some objects."""
     if len(rows) == result.n_objects == result.intervals.n_objects:
         return result.intervals
-    posteriors = result.replicates.posteriors_of(result.data.values[rows])
-    method, estimate = result.options.method, result.posteriors[rows]
-    return pairwise_intervals(posteriors, result.options.level, method=method, estimate=estimate)
+    values, method = result.data.values[rows], result.options.method
+    moved = result.influence_for(method)
+    return pairwise_intervals(
+        result.replicates.posteriors_of(values),
+        result.options.level,
+        method=method,
+        estimate=result.posteriors[rows],
+        influence=None if moved is None else moved.on(values),
+    )
 
 
 class Pairs:

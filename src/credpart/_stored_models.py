@@ -19,7 +19,7 @@ from credpart._bootstrap.replicates import FamilyReplicates, Replicates
 from credpart._checks import Table, check_cells, check_fraction, check_weights, is_writable
 from credpart._columns import Columns
 from credpart.calibration_options import CalibrationOptions
-from credpart.intervals import PairwiseIntervals
+from credpart.intervals import Influence, PairwiseIntervals
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.families.base import MixtureFamily
 from credpart.mixture.fit import MixtureFit, score
@@ -34,8 +34,8 @@ from credpart.result import CalibratedResult
 
 # Type and sizes of the arrays of each value.  n objects, d columns, c clusters, f focal sets, B
 # replicates, s objects that are all compared, l landmarks; `pairs` are s (s - 1) / 2.  A replicate
-# has up to k clusters.  Two sizes
-# differ from value to value: b replicates of one family, m objects with masses.
+# has up to k clusters, and j objects or groups have an influence on landmarks.  Two sizes differ
+# from value to value: b replicates of one family, m objects with masses.
 SHAPES: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "CalibratedResult": {
         "weights": ("f8", ("n",)),
@@ -45,6 +45,7 @@ SHAPES: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
     },
     "EvidentialPartition": {"masses": ("f8", ("m", "f")), "focal_sets": ("b", ("f", "c"))},
     "FamilyReplicates": {"rows": ("i", ("b",))},
+    "Influence": {"moves": ("f4", ("l", "c", "j")), "weights": ("f4", ("j",))},
     "Landmarks": {"weights": ("f8", ("l",)), "posteriors": ("f4", ("l", "k", "B"))},
     "PairwiseIntervals": {
         "lower": ("f8", ("pairs",)),
@@ -93,7 +94,7 @@ def check_sizes(about: Mapping[str, Any], headers: Mapping[str, Header]) -> None
         raise ValueError("arrays without numbers")
     if 2 * sizes["pairs"] != sizes["s"] * (sizes["s"] - 1):
         raise ValueError(f"intervals of {sizes['pairs']} pairs for {sizes['s']} objects")
-    if max(sizes["s"], sizes["m"], sizes.get("l", 0)) > sizes["n"]:
+    if max(sizes["s"], sizes["m"], sizes.get("l", 0), sizes.get("j", 0)) > sizes["n"]:
         raise ValueError(f"arrays of more than the {sizes['n']} objects")
     if not about["own_families"]:  # only a family of one's own may have other arrays
         d = sizes["d"]
@@ -192,6 +193,11 @@ def _check_pairs(result: CalibratedResult) -> None:
     _require(same, "landmarks with other focal sets")
     agree = (landmarks.level, landmarks.method) == (result.options.level, result.options.method)
     _require(agree, "landmarks of other intervals")
+    if landmarks.influence is not None:
+        _require_types((landmarks.influence, Influence))
+        moves, moving = landmarks.influence
+        is_finite = np.isfinite(moves).all() and np.isfinite(moving).all()
+        _require(bool(is_finite and (moving >= 0.0).all()), "influences that are none")
 
 
 def _check_table(table: Table) -> None:

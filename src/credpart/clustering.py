@@ -60,7 +60,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         the objects, from 10 000 distinct objects on if true refits confirm them, as in `bootstrap`.
     level : float
         Confidence level of the intervals, in (0, 1).
-    method : {"percentile", "basic", "normal", "simultaneous"}
+    method : {"percentile", "basic", "normal", "bca", "simultaneous"}
         How intervals are made of replicates, as in `pairwise_intervals`.
     pairs : {"auto", "all"} or int
         "all" compares all pairs of objects, as in the paper.  A number is that of landmarks:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import squareform
+from scipy.special import ndtr, ndtri
 
 from credpart._arrays import Array, BoolArray, Single
 from credpart._checks import check_choice, check_fraction
@@ -138,6 +139,7 @@ def pairwise_intervals(
     *,
     method: str = ...,
     estimate: ArrayLike | None = ...,
+    influence: "Influence | None" = ...,
     n_jobs: int | None = ...,
     progress: Any = ...,
 ) -> PairwiseIntervals: ...
@@ -148,6 +150,7 @@ def pairwise_intervals(
     *,
     method: str = ...,
     estimate: ArrayLike | None = ...,
+    influence: "Influence | None" = ...,
     n_jobs: int | None = ...,
     progress: Any = ...,
 ) -> list[PairwiseIntervals]: ...
@@ -157,6 +160,7 @@ def pairwise_intervals(
     *,
     method: str = "percentile",
     estimate: ArrayLike | None = None,
+    influence: "Influence | None" = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> PairwiseIntervals | list[PairwiseIntervals]:
@@ -170,15 +174,19 @@ def pairwise_intervals(
     level : float or sequence of floats
         Confidence level ``1 - alpha``; several share one pass.  At least ``2 / alpha`` replicates
         are needed.
-    method : {"percentile", "basic", "normal", "simultaneous"}
+    method : {"percentile", "basic", "normal", "bca", "simultaneous"}
         How bounds are made of replicates.  "percentile": between their quantiles, as in the paper.
         "basic": the quantiles reflected about the estimate, on the logit scale.  "normal": the
         estimate and a multiple of the standard deviation of the replicates, on the logit scale.
-        "simultaneous": between quantiles so far out that a share ``level`` of the replicates
-        lies within the bounds of all pairs at once.
+        "bca": between quantiles that are corrected for the bias of the replicates and for the
+        acceleration of their standard error [E87]_.  "simultaneous": between quantiles so far out
+        that a share ``level`` of the replicates lies within the bounds of all pairs at once.
     estimate : array-like of shape (n, c), optional
-        Cluster probabilities of the same objects in the fit, which "basic" and "normal" need.
-        Its clusters need not be those of the replicates, in number or order.
+        Cluster probabilities of the same objects in the fit, which "basic", "normal" and "bca"
+        need.  Its clusters need not be those of the replicates, in number or order.
+    influence : Influence, optional
+        How each object that the mixture was fitted to moves the estimate, from which "bca" finds
+        the acceleration.  Without it the acceleration is 0: bounds are corrected for bias alone.
     n_jobs : int, optional
         Number of threads, as in joblib; `joblib.parallel_config` is respected.  The result does
         not depend on it.
@@ -188,6 +196,11 @@ def pairwise_intervals(
     Returns
     -------
     PairwiseIntervals, or a list of them if ``level`` is a sequence
+
+    References
+    ----------
+    .. [E87] Efron: Better bootstrap confidence intervals.  Journal of the American Statistical
+       Association 82, 1987.
 
     Examples
     --------
@@ -199,7 +212,7 @@ def pairwise_intervals(
     array([0.95, 0.39, 0.41])
     """
     bound = _method(method)
-    known = scores(by_object("posteriors", posteriors), bound, estimate)
+    known = scores(by_object("posteriors", posteriors), bound, estimate, influence)
     levels = _levels(level)
     _check_replicates(levels, known.replicates.shape[2])
     pointwise = bound.pointwise(known.replicates, levels, n_jobs)
@@ -234,6 +247,8 @@ def cross_intervals(
     method: str = "percentile",
     estimate_new: ArrayLike | None = None,
     estimate: ArrayLike | None = None,
+    influence_new: "Influence | None" = None,
+    influence: "Influence | None" = None,
     n_jobs: int | None = None,
 ) -> tuple[Array, Array]:
     """Return the bounds between new and known objects, as two (m, n) arrays.
@@ -243,7 +258,9 @@ def cross_intervals(
     posteriors_new, posteriors : array-like of shape (B, m, c) and (B, n, c)
         Cluster probabilities in the same replicates, with the same numbering of clusters.
     estimate_new, estimate : array-like of shape (m, c) and (n, c), optional
-        Cluster probabilities in the fit, which "basic" and "normal" need.
+        Cluster probabilities in the fit, which "basic", "normal" and "bca" need.
+    influence_new, influence : Influence, optional
+        How these are moved by the same fitted objects, for "bca".
     level, method, n_jobs
         As in `pairwise_intervals`.  The bounds of "simultaneous" are as far out as those of all
         pairs of known objects.
@@ -266,12 +283,33 @@ def cross_intervals(
         raise InputError("posteriors_new", as_known, got)
     level, bound = check_fraction("level", level), _method(method)
     _check_replicates([level], right.shape[2])
-    new, known = scores(left, bound, estimate_new, "estimate_new"), scores(right, bound, estimate)
+    new = scores(left, bound, estimate_new, influence_new, "estimate_new")
+    known = scores(right, bound, estimate, influence)
     if new.estimate.shape[1] != known.estimate.shape[1]:
         as_known = Message(f"have {known.estimate.shape[1]} clusters as ", Name("estimate"), " has")
         raise InputError("estimate_new", as_known, new.estimate.shape[1])
+    if new.influence.weights.shape != known.influence.weights.shape:
+        moved = Message(f"be of {len(known.influence.weights)} objects as ", Name("influence"))
+        raise InputError("influence_new", moved, len(new.influence.weights))
     (pointwise,) = bound.pointwise(right, [level], n_jobs)
     return bounds_between(new, known, pointwise, bound, n_jobs=n_jobs)
+
+
+class Influence(NamedTuple):
+    """How M fitted objects, or groups of them, move cluster probabilities in the fit.
+
+    Examples
+    --------
+    The mean of three values, as the probability of one of two clusters:
+
+    >>> values = np.array([0.1, 0.2, 0.6])
+    >>> moves = np.stack([values - values.mean(), values.mean() - values])[None]
+    >>> Influence(moves.astype(np.float32), np.ones(3, dtype=np.float32)).moves.shape
+    (1, 2, 3)
+    """
+
+    moves: Single  # (n, c, M): derivatives of the probabilities by the weight of each
+    weights: Single  # (M,): how often each was seen
 
 
 class Scores(NamedTuple):
@@ -279,15 +317,21 @@ class Scores(NamedTuple):
 
     replicates: Single  # (n, c, B), as `by_object` returns them
     estimate: Single  # (n, c) in the fit; without columns if the method needs none
+    influence: Influence  # on the estimate; of no objects if it is unknown or not needed
 
 
 def scores(
-    replicates: Single, method: "Method", estimate: ArrayLike | None, name: str = "estimate"
+    replicates: Single,
+    method: "Method",
+    estimate: ArrayLike | None,
+    influence: Influence | None = None,
+    name: str = "estimate",
 ) -> Scores:
     """Check the estimate, or that the method needs none."""
+    n, none = len(replicates), np.empty(0, dtype=np.float32)
     if not method.needs_estimate:
-        return Scores(replicates, np.empty((len(replicates), 0), dtype=np.float32))
-    n = len(replicates)
+        empty = np.empty((n, 0), dtype=np.float32)
+        return Scores(replicates, empty, Influence(empty[..., None][..., :0], none))
     if estimate is None:
         raise InputError(
             name,
@@ -298,7 +342,13 @@ def scores(
     values = np.asarray(estimate)
     if values.ndim != 2 or len(values) != n:
         raise InputError(name, f"have shape ({n}, c), one row for each object", values.shape)
-    return Scores(replicates, by_object(name, values[None])[..., 0])
+    checked = by_object(name, values[None])[..., 0]
+    if influence is None or not method.needs_influence:
+        return Scores(replicates, checked, Influence(np.empty((*values.shape, 0), "f4"), none))
+    shape = (*values.shape, len(influence.weights))
+    if influence.moves.shape != shape:
+        raise InputError("influence", f"have moves of shape {shape}", influence.moves.shape)
+    return Scores(replicates, checked, influence)
 
 
 def bounds_between(
@@ -337,23 +387,69 @@ class Rank(NamedTuple):
     fraction: float  # of the way from the outer to the inner one
 
 
-def percentile(values: Single, estimate: Single, levels: Sequence[float]) -> Array:
+class Point(NamedTuple):
+    """What is known of m pairs besides their replicates."""
+
+    P: Single  # (m,): the estimate; 0 if the method needs none
+    acceleration: Array  # (m,): 0 if it is unknown or not needed
+
+
+def percentile(values: Single, point: Point, levels: Sequence[float]) -> Array:
     """Quantiles at ``alpha / 2`` and ``1 - alpha / 2``, as in [D20]."""
     return _quantiles(values, [_rank(level, values.shape[1]) for level in levels])
 
 
-def basic(values: Single, estimate: Single, levels: Sequence[float]) -> Array:
+def basic(values: Single, point: Point, levels: Sequence[float]) -> Array:
     """Quantiles reflected about the estimate: ``2 logit P - logit q``, the other end first."""
-    reflected = 2.0 * _logit(estimate) - _logit(percentile(values, estimate, levels)[:, ::-1])
+    reflected = 2.0 * _logit(point.P) - _logit(percentile(values, point, levels)[:, ::-1])
     return _expit(reflected)
 
 
-def normal(values: Single, estimate: Single, levels: Sequence[float]) -> Array:
+def normal(values: Single, point: Point, levels: Sequence[float]) -> Array:
     """``logit P -+ z s``, where s is the standard deviation of the replicates of logit P."""
     deviation = _logit(values).std(axis=1, ddof=1)
     z = np.array([NormalDist().inv_cdf(0.5 + level / 2.0) for level in levels])
     reach = z[:, None] * deviation
-    return _expit(np.stack([_logit(estimate) - reach, _logit(estimate) + reach], axis=1))
+    return _expit(np.stack([_logit(point.P) - reach, _logit(point.P) + reach], axis=1))
+
+
+def bca(values: Single, point: Point, levels: Sequence[float]) -> Array:
+    """Quantiles at ``Phi(z0 + (z0 + z) / (1 - a (z0 + z)))``, bias-corrected and accelerated [E87].
+
+    z0 is the normal quantile of the share of replicates below the estimate, a the acceleration and
+    z that of ``alpha / 2`` or ``1 - alpha / 2``.  Replicates that are equal to the estimate count
+    half.  If all are beyond it, the share is taken as if half of one were not.
+    """
+    B, P = values.shape[1], point.P[:, None]
+    below = (np.count_nonzero(values < P, axis=1) + np.count_nonzero(values <= P, axis=1)) / (2 * B)
+    z0 = ndtri(np.clip(below, 0.5 / B, 1.0 - 0.5 / B))
+    tails = np.array([[(1.0 - level) / 2.0, (1.0 + level) / 2.0] for level in levels])
+    moved = z0 + ndtri(tails)[..., None]
+    slack = 1.0 - point.acceleration * moved
+    with np.errstate(divide="ignore"):
+        probability = ndtr(z0 + moved / np.maximum(slack, 0.0))  # no slack: all or none are below
+    values.view(np.int32).sort(axis=1)  # as in `_partition`
+    h = (B - 1) * probability  # R's type 7
+    low = np.minimum(h.astype(np.intp), B - 1)
+    rows = np.arange(len(values))
+    inner, outer = values[rows, low], values[rows, np.minimum(low + 1, B - 1)]
+    return inner + (h - low) * (outer.astype(np.float64) - inner)
+
+
+def _accelerations(moves: Single, weights: Single) -> Array:
+    """Acceleration of m values that fitted objects move: a sixth of the skewness of ``moves``.
+
+    ``sum w l^3 / (6 (sum w l^2)^1.5)`` for moves l (m, M) of objects with weights w (M,).  Moves
+    are divided by the largest of a row: cubes of small ones would underflow.
+    """
+    if not len(weights):
+        return np.zeros(len(moves))
+    largest = np.abs(moves).max(axis=1, keepdims=True)
+    l = moves / np.maximum(largest, np.finfo(np.float32).tiny)  # noqa: E741 - as in [E87]
+    squares = np.square(l)
+    variance = np.einsum("pm,m->p", squares, weights, dtype=np.float64)
+    third = np.einsum("pm,pm,m->p", squares, l, weights, dtype=np.float64)
+    return np.asarray(third / (6.0 * np.where(variance > 0.0, variance, 1.0) ** 1.5))
 
 
 def _logit(P: NDArray[Any]) -> Array:
@@ -426,10 +522,11 @@ def _depths_within(P: Single) -> NDArray[np.intp]:
 class Method(NamedTuple):
     """How bounds are made of replicates."""
 
-    # Replicates of pairs (m, B), whose order within a row may be changed, the estimates of the
-    # pairs (m,) and levels -> bounds (levels, 2, m).
-    bounds: Callable[[Single, Single, Sequence[float]], Array]
+    # Replicates of m pairs (m, B), whose order within a row may be changed, what else is known of
+    # the pairs, and levels -> bounds (levels, 2, m).
+    bounds: Callable[[Single, Point, Sequence[float]], Array]
     needs_estimate: bool = False
+    needs_influence: bool = False
     # Posteriors (n, c, B) of all objects and levels -> levels of each interval on its own.
     pointwise: Callable[[Single, Sequence[float], int | None], list[float]] = as_given
 
@@ -438,6 +535,7 @@ METHODS: Mapping[str, Method] = {
     "percentile": Method(percentile),
     "basic": Method(basic, needs_estimate=True),
     "normal": Method(normal, needs_estimate=True),
+    "bca": Method(bca, needs_estimate=True, needs_influence=True),
     "simultaneous": Method(percentile, pointwise=simultaneous_levels),
 }
 
@@ -493,27 +591,56 @@ def _slab(
     """Bounds (levels, 2, rows, n - first) of pairs of ``some[rows]`` with ``others[first:]``."""
     left, right = some.replicates[rows], others.replicates[first:]
     m, n, B = len(left), len(right), left.shape[2]
-    point = np.einsum("jk,ik->ij", others.estimate[first:], some.estimate[rows])
-    width = min(n, max(1, TILE_VALUES // (m * B)))
+    own, their = _estimates(some, rows), _estimates(others, slice(first, None))
+    width = min(n, max(1, TILE_VALUES // (m * max(B, some.influence.moves.shape[2]))))
     bounds = np.empty((len(levels), 2, m, n))
     memory = np.empty(m * width * B, dtype=np.float32)
     for j in range(0, n, width):
         tile = right[j : j + width]
         P = memory[: m * len(tile) * B].reshape(m, -1, B)
         np.einsum("jkb,ikb->ijb", tile, left, out=P)  # Eq. (4)
-        found = bound.bounds(P.reshape(-1, B), point[:, j : j + width].ravel(), levels)
+        point = _points(own, their.take(slice(j, j + width)), some.influence.weights)
+        found = bound.bounds(P.reshape(-1, B), point, levels)
         bounds[..., j : j + width] = found.reshape(len(levels), 2, m, -1)
     return np.clip(bounds, 0.0, 1.0, out=bounds)
 
 
+class _Estimates(NamedTuple):
+    """Cluster probabilities in the fit, and how fitted objects move them."""
+
+    P: Single  # (m, c)
+    moves: Single  # (m, c, M)
+
+    def take(self, rows: slice) -> "_Estimates":
+        return _Estimates(self.P[rows], self.moves[rows])
+
+
+def _estimates(some: Scores, rows: slice) -> _Estimates:
+    return _Estimates(some.estimate[rows], some.influence.moves[rows])
+
+
+def _points(left: _Estimates, right: _Estimates, weights: Single) -> Point:
+    """The estimates of P_ij and their accelerations, for pairs of ``left`` and ``right``, by rows.
+
+    An object that moves posteriors by d moves P_ij by ``sum_k d_ik p_jk + p_ik d_jk``.
+    """
+    P = np.einsum("jk,ik->ij", right.P, left.P)
+    moves = np.einsum("jk,ikm->ijm", right.P, left.moves)
+    moves += np.einsum("ik,jkm->ijm", left.P, right.moves)
+    return Point(P.ravel(), _accelerations(moves.reshape(P.size, -1), weights))
+
+
 def _bounds_of_copies(known: Scores, levels: Sequence[float], bound: Method) -> Array:
     """Bounds (levels, 2, n) of each object and a copy of itself."""
-    own, point = known.replicates, np.square(known.estimate).sum(axis=1)
+    own, weights = known.replicates, known.influence.weights
     size = max(1, TILE_VALUES // own.shape[2])
     bounds = []
     for rows in (slice(i, i + size) for i in range(0, len(own), size)):
         P = np.einsum("nkb,nkb->nb", own[rows], own[rows])
-        bounds.append(bound.bounds(P, point[rows], levels))
+        at = _estimates(known, rows)
+        moves = 2.0 * np.einsum("nk,nkm->nm", at.P, at.moves)
+        point = Point(np.square(at.P).sum(axis=1), _accelerations(moves, weights))
+        bounds.append(bound.bounds(P, point, levels))
     return np.clip(np.concatenate(bounds, axis=2), 0.0, 1.0)
 
 

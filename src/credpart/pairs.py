@@ -32,7 +32,14 @@ from credpart._irqp.new_objects import best_rows
 from credpart._messages import Message
 from credpart._threads import one_blas_thread
 from credpart.errors import InputError
-from credpart.intervals import METHODS, PairwiseIntervals, bounds_between, by_object, scores
+from credpart.intervals import (
+    METHODS,
+    Influence,
+    PairwiseIntervals,
+    bounds_between,
+    by_object,
+    scores,
+)
 from credpart.partition import EvidentialPartition
 
 MOST_COMPARED = 2000  # objects up to which "auto" compares all pairs
@@ -137,6 +144,8 @@ class Landmarks:
         Their posteriors in the fit, if the method needs them.
     pointwise_level : float or None
         Level of each interval on its own, if ``level`` is that of all together.
+    influence : Influence or None
+        How fitted objects move their posteriors in the fit, if the method needs it.
 
     Examples
     --------
@@ -157,11 +166,14 @@ class Landmarks:
     method: str
     estimate: Array | None = None
     pointwise_level: float | None = None
+    influence: Influence | None = None
 
     def __post_init__(self) -> None:
         make_read_only(self.weights, self.posteriors)
         if self.estimate is not None:
             make_read_only(self.estimate)
+        if self.influence is not None:
+            make_read_only(*self.influence)
 
     def __repr__(self) -> str:
         return (
@@ -174,11 +186,13 @@ class Landmarks:
         posteriors: ArrayLike,
         *,
         estimate: ArrayLike | None = None,
+        influence: Influence | None = None,
         n_jobs: int | None = None,
     ) -> Array:
         """Masses (m, f) of any objects, from their posteriors (B, m, c) in the same replicates.
 
-        ``estimate`` has their posteriors (m, c) in the fit, for methods that need them.
+        ``estimate`` has their posteriors (m, c) in the fit, for methods that need them, and
+        ``influence`` says how the objects of `influence` move these.
 
         One quadratic program, Eq. (16)-(17), for each object: its masses do not depend on the
         other objects of the call.
@@ -190,8 +204,8 @@ class Landmarks:
             raise InputError("posteriors", f"have {B} replicates and {c} clusters", got)
         method = METHODS[self.method]
         lower, upper = bounds_between(
-            scores(new, method, estimate),
-            scores(self.posteriors, method, self.estimate),
+            scores(new, method, estimate, influence),
+            scores(self.posteriors, method, self.estimate, self.influence),
             self.level if self.pointwise_level is None else self.pointwise_level,
             method,
             n_jobs=n_jobs,

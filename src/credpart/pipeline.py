@@ -17,7 +17,13 @@ from credpart.mixture.distinct import distinct
 from credpart.mixture.fit import SearchOptions, fit_one
 from credpart.mixture.models import Model
 from credpart.mixture.search.selection import Selection, select
-from credpart.result import CalibratedResult, find_intervals, find_partition, find_sample
+from credpart.result import (
+    CalibratedResult,
+    find_intervals,
+    find_partition,
+    find_sample,
+    influence_on,
+)
 
 
 def calibrate(
@@ -56,7 +62,10 @@ def calibrate(
         replicates = run_bootstrap(plan, seeds, n_jobs, progress)
     with shown("intervals", verbose, timings) as progress:  # Algorithm 1, lines 4-11
         sample = find_sample(posteriors, weights, options)
-        intervals = find_intervals(replicates, data, sample, options, n_jobs, progress, posteriors)
+        influence = influence_on(mixture, data, weights, design, options, options.method)
+        intervals = find_intervals(
+            replicates, data, sample, options, n_jobs, progress, posteriors, influence
+        )
     with shown("partition", verbose, timings) as progress:  # Algorithm 2
         found = find_partition(
             replicates,
@@ -68,6 +77,7 @@ def calibrate(
             options,
             n_jobs,
             progress,
+            influence,
         )
     return CalibratedResult(
         data=data,

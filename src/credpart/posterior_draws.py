@@ -111,6 +111,10 @@ class DrawsResult(CalibratedResult):
         draws = self.replicates
         return draws.estimate if isinstance(draws, PosteriorDraws) else None
 
+    def influence_for(self, method: str) -> None:
+        """There is no mixture that objects could move."""
+        return
+
     def predict_masses(self, X: Any, *, n_jobs: int | None = None, verbose: int = 0) -> NoReturn:
         """Refused: draws say nothing about other objects."""
         _refuse("mixture")
@@ -187,7 +191,8 @@ def from_replicates(
         Chains, as ArviZ has them, are put one after the other.  Sampled labels (rows of 0 and 1)
         are refused: P_ij would be 0 or 1 in each draw, and every interval vacuous.
     level, focal_sets, omega, overlap, method, pairs
-        As in `CalibratedClustering`.  The methods "basic" and "normal" need a ``reference``.
+        As in `CalibratedClustering`.  The methods "basic", "normal" and "bca" need a ``reference``;
+        draws do not tell the acceleration of "bca", which is 0.
     reference : array of shape (n, c), optional
         Probabilities in the clustering whose clusters the masses are about, such as those of a
         fit.  By default it is the draw whose P_ij are nearest to their means over all draws, in
@@ -243,7 +248,9 @@ def from_replicates(
     )
     options = estimator._options(n_models=1)
     if METHODS[options.method].needs_estimate and given is None:
-        estimate = "be given for the methods 'basic' and 'normal', which start from an estimate"
+        names = [repr(name) for name, row in METHODS.items() if row.needs_estimate]
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        estimate = f"be given for the methods {listed}, which start from an estimate"
         raise InputError("reference", estimate, None, "Give the posteriors of a fit.")
     check_pairs(options.pairs_for(n, c).n_sampled or n, B, c)
     data = Table(np.arange(n, dtype=np.float64)[:, None], [PLACE], None)

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 
 from credpart._arrays import Array, BoolArray, IntArray, make_read_only
 from credpart._bootstrap import Replicates
-from credpart._checks import Table, WeightedTable
+from credpart._bootstrap.influence import MixtureInfluence, find_influence
+from credpart._bootstrap.units import Design
+from credpart._checks import Table, WeightedTable, check_choice
 from credpart._columns import as_frame
 from credpart._irqp import irqp
 from credpart._irqp.starting_masses import from_posteriors
@@ -22,6 +24,7 @@ from credpart._progress import Progress, shown
 from credpart.calibration_options import CalibrationOptions
 from credpart.errors import InputError, InputTypeError
 from credpart.intervals import METHODS, PairwiseIntervals, by_object, pairwise_intervals
+from credpart.mixture.distinct import distinct
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.search.selection import Selection
 from credpart.pairs import (
@@ -196,6 +199,11 @@ class CalibratedResult:
         """Posteriors (n, c) that methods for intervals may start from; None if there are none."""
         return self.posteriors
 
+    def influence_for(self, method: str) -> MixtureInfluence | None:
+        """How objects move the mixture, if a method for intervals asks for it; None if unknown."""
+        design = Design(self.groups, self.strata)
+        return influence_on(self.mixture, self.data, self.weights, design, self.options, method)
+
     @overload
     def intervals_at(
         self,
@@ -227,13 +235,17 @@ class CalibratedResult:
         ``method`` is as in `pairwise_intervals`; None is that of the options.
         """
         rows, estimate = self.sample.rows, self.estimate
+        values = self.data.values[rows]
+        named = check_choice("method", self.options.method if method is None else method, METHODS)
         with shown("intervals", verbose) as progress:
-            posteriors = self.replicates.posteriors_of(self.data.values[rows], n_jobs=n_jobs)
+            posteriors = self.replicates.posteriors_of(values, n_jobs=n_jobs)
+            influence = self.influence_for(named)
             return pairwise_intervals(
                 posteriors,
                 level,
-                method=self.options.method if method is None else method,
+                method=named,
                 estimate=None if estimate is None else estimate[rows],
+                influence=None if influence is None else influence.on(values),
                 n_jobs=n_jobs,
                 progress=progress,
             )
@@ -260,9 +272,17 @@ class CalibratedResult:
             overlap=overlap,
         )
         sets, timings = options.sets_for(self.posteriors, self.weights), dict(self.timings)
+        influence = self.influence_for(options.method)
         with shown("intervals", verbose, timings) as progress:
             intervals = find_intervals(
-                self.replicates, self.data, self.sample, options, n_jobs, progress, self.estimate
+                self.replicates,
+                self.data,
+                self.sample,
+                options,
+                n_jobs,
+                progress,
+                self.estimate,
+                influence,
             )
         with shown("partition", verbose, timings) as progress:
             found = find_partition(
@@ -275,6 +295,7 @@ class CalibratedResult:
                 options,
                 n_jobs,
                 progress,
+                influence,
             )
         return self._with(options=options, intervals=intervals, timings=timings, **found._asdict())
 
@@ -319,7 +340,9 @@ class CalibratedResult:
         values = self.mixture.columns.read(X).values
         return self.masses_of(values, n_jobs=n_jobs, verbose=verbose)
 
-    def known(self, *, n_jobs: int | None = None) -> Landmarks:
+    def known(
+        self, influence: MixtureInfluence | None = None, *, n_jobs: int | None = None
+    ) -> Landmarks:
         """The objects that new ones are compared with, which may be all that were fitted."""
         if self.landmarks is not None:
             return self.landmarks
@@ -333,15 +356,34 @@ class CalibratedResult:
             n_jobs,
             self.posteriors,
             self.intervals.pointwise_level,
+            influence,
         )
 
     def masses_of(self, values: Array, *, n_jobs: int | None = None, verbose: int = 0) -> Array:
         """`predict_masses` of checked values (m, d), in which categories are codes."""
-        known, estimate = self.known(n_jobs=n_jobs), None
+        influence = self.influence_for(self.options.method)
+        known, estimate = self.known(influence, n_jobs=n_jobs), None
         if METHODS[self.options.method].needs_estimate:
             estimate = self.mixture.posteriors_of(values)
         with shown("predict", verbose) as progress:
-            return masses_from(known, self.replicates, values, n_jobs, progress, estimate)
+            return masses_from(
+                known, self.replicates, values, n_jobs, progress, estimate, influence
+            )
+
+
+def influence_on(
+    mixture: MixtureFit,
+    data: Table,
+    weights: Array,
+    design: Design,
+    options: CalibrationOptions,
+    method: str,
+) -> MixtureInfluence | None:
+    """How objects, or the groups that are drawn, move a mixture, if a method asks for it."""
+    if not METHODS[method].needs_influence:
+        return None
+    objects = distinct(data.values, weights)
+    return find_influence(mixture, objects, design.units(objects, weights), options.seed)
 
 
 def _one_or_all(values: Sequence[Any]) -> Any:
@@ -364,17 +406,21 @@ def find_intervals(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     estimate: Array | None = None,
+    influence: MixtureInfluence | None = None,
 ) -> PairwiseIntervals:
     """Algorithm 1, lines 4-11, for the pairs of a sample, which may be all objects.
 
-    ``estimate`` has the posteriors (n, c) of all objects in the fit, for methods that need them.
+    ``estimate`` has the posteriors (n, c) of all objects in the fit, for methods that need them,
+    and ``influence`` says how fitted objects move these.
     """
-    posteriors = replicates.posteriors_of(data.values[sample.rows], n_jobs=n_jobs)
+    values = data.values[sample.rows]
+    posteriors = replicates.posteriors_of(values, n_jobs=n_jobs)
     return pairwise_intervals(
         posteriors,
         options.level,
         method=options.method,
         estimate=None if estimate is None else estimate[sample.rows],
+        influence=None if influence is None else influence.on(values),
         n_jobs=n_jobs,
         progress=progress,
     )
@@ -398,6 +444,7 @@ def find_partition(
     options: CalibrationOptions,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    influence: MixtureInfluence | None = None,
 ) -> Found:
     """Algorithm 2 for a sample, which may be all objects; landmarks give others their masses.
 
@@ -425,11 +472,12 @@ def find_partition(
             n_jobs,
             posteriors[rows],
             intervals.pointwise_level,
+            influence,
         )
     if not is_sampled or landmarks is None:
         return Found(replace(found.partition, index=data.table.index), found.objective, landmarks)
     rest = None if progress is None else _scaled(progress, 0.5, 1.0)
-    masses = masses_from(landmarks, replicates, values, n_jobs, rest, posteriors)
+    masses = masses_from(landmarks, replicates, values, n_jobs, rest, posteriors, influence)
     partition = EvidentialPartition(masses, sets, index=data.table.index)
     compared = EvidentialPartition(masses[rows], sets)
     objective = estimated_objective(intervals, compared, sample, data.weights)
@@ -445,9 +493,11 @@ def as_landmarks(
     n_jobs: int | None = None,
     estimate: Array | None = None,
     pointwise_level: float | None = None,
+    influence: MixtureInfluence | None = None,
 ) -> Landmarks:
     """Some of the objects with these values, masses and posteriors in the fit as landmarks."""
-    posteriors = replicates.posteriors_of(values[chosen.places], n_jobs=n_jobs)
+    some = values[chosen.places]
+    posteriors = replicates.posteriors_of(some, n_jobs=n_jobs)
     if not METHODS[options.method].needs_estimate:
         estimate = None
     masses = partition.masses[chosen.places]
@@ -459,6 +509,7 @@ def as_landmarks(
         options.method,
         None if estimate is None else estimate[chosen.places],
         pointwise_level,
+        None if influence is None else influence.on(some),
     )
 
 
@@ -469,19 +520,23 @@ def masses_from(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     estimate: Array | None = None,
+    influence: MixtureInfluence | None = None,
 ) -> Array:
     """Masses (m, f) of objects with checked values (m, d), block by block.
 
-    ``estimate`` has their posteriors (m, c) in the fit, for methods that need them.
+    ``estimate`` has their posteriors (m, c) in the fit, for methods that need them, and
+    ``influence`` says how fitted objects move these.
     """
     n_known, c, B = landmarks.posteriors.shape
-    size = max(1, NEW_VALUES // (B * c + 2 * n_known))
+    n_moving = 0 if influence is None else len(influence.weights)
+    size = max(1, NEW_VALUES // ((B + n_moving) * c + 2 * n_known))
     masses = np.empty((len(values), len(landmarks.partition.focal_sets)))
     for first in range(0, len(values), size):
         rows = slice(first, first + size)
         new = replicates.posteriors_of(values[rows], n_jobs=n_jobs)
         point = None if estimate is None else estimate[rows]
-        masses[rows] = landmarks.masses(new, estimate=point, n_jobs=n_jobs)
+        moves = None if influence is None else influence.on(values[rows])
+        masses[rows] = landmarks.masses(new, estimate=point, influence=moves, n_jobs=n_jobs)
         if progress is not None:
             progress("predict", min(1.0, rows.stop / len(values)))
     return masses

@@ -25,7 +25,7 @@ from credpart._stored_models import check_parameters_of_calls, check_result, che
 from credpart.calibration_options import CalibrationOptions
 from credpart.clustering import CalibratedClustering
 from credpart.errors import InputError, InputTypeError
-from credpart.intervals import PairwiseIntervals
+from credpart.intervals import Influence, PairwiseIntervals
 from credpart.mixture.families.base import MixtureFamily
 from credpart.mixture.families.standardisation import Standardisation
 from credpart.mixture.fit import MixtureFit
@@ -60,6 +60,7 @@ VALUES: Mapping[str, type] = {
         Columns,
         EvidentialPartition,
         FamilyReplicates,
+        Influence,
         Landmarks,
         MixtureFit,
         PairwiseIntervals,

@@ -89,7 +89,7 @@ def bootstrap(
         Weights of the objects: how often each was seen.  Their sum is the size of a sample.
     groups : array of shape (n,), optional
         Group of each object, such as its donor: whole groups are drawn, as many as there are,
-        since objects of one group are not independent.  Replicates are then refits.
+        since objects of one group are not independent.
     strata : array of shape (n,), optional
         Stratum of each object: objects, or groups, are drawn within each stratum.
     regularization : {"fallback", "none", "pooled"}

@@ -93,12 +93,14 @@ class Resampling(NamedTuple):
     # Weights that do not depend on those of other objects, so that blocks of objects can be weighed
     # on their own.  The total varies, which changes no mixture.  None where objects are new.
     weigh: Weigh | None = None
+    # How often units are drawn; None where objects are new.
+    draw_units: Callable[[Units, Generator], Array] | None = None
     # By how much twice the log-likelihood rises in a replicate for each parameter, since the sample
     # repeats what is peculiar to the data.
     optimism: float = 1.0
 
 
-def _poisson(weights: Array, rng: Generator) -> Array:
+def poisson_counts(weights: Array, rng: Generator) -> Array:
     """Counts whose law, given their total, is that of draws with replacement."""
     return rng.poisson(weights).astype(float)
 
@@ -109,8 +111,8 @@ def _gamma(weights: Array, rng: Generator) -> Array:
 
 
 RESAMPLING: Mapping[str, Resampling] = {
-    "nonparametric": Resampling(nonparametric, weigh=_poisson),
-    "bayesian": Resampling(bayesian, weigh=_gamma),
+    "nonparametric": Resampling(nonparametric, weigh=poisson_counts, draw_units=Units.counts),
+    "bayesian": Resampling(bayesian, weigh=_gamma, draw_units=Units.dirichlet),
     "parametric": Resampling(
         parametric, lambda objects: round(objects.weights.sum()), optimism=0.0
     ),

@@ -10,15 +10,14 @@ and two or three are enough if the prediction is good.  A small step of Newton's
 the fixed point is near; a small gain of EM may only mean that EM is slow.
 """
 
-from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.random import Generator, SeedSequence
+from numpy.random import Generator
 
 from credpart._arrays import Array, BoolArray
-from credpart._bootstrap.draws import Weigh
+from credpart._bootstrap.deviations import SampleWeights
 from credpart._bootstrap.folds import Rows, Sums
 from credpart._bootstrap.linear import Linearisation, Moved
 from credpart.mixture.families.base import Family, Parameters
@@ -34,25 +33,14 @@ OBJECTS = 256  # of each cluster, at which posteriors are compared
 def resampled_e_step(
     family: Family,
     params: Parameters,
-    weigh: Weigh,
-    seeds: Sequence[SeedSequence],
+    samples: SampleWeights,
     X: Array,
     weights: Array,
     block: int,
 ) -> Sums:
-    """Log-likelihoods (b,) and statistics (b, k, p) of mixtures, each on a bootstrap sample.
-
-    Weights of objects are drawn independently of each other, by a stream of the replicate and the
-    block: so they are the same in every pass, and never all in memory.
-    """
-    keys = [(*seed.spawn_key, block) for seed in seeds]
-    streams = [
-        np.random.default_rng(SeedSequence(seed.entropy, spawn_key=key))
-        for seed, key in zip(seeds, keys, strict=True)
-    ]
-    drawn = np.array([weigh(weights, rng) for rng in streams], dtype=float)
-    problem = Problem(family, Samples(family.features(X), drawn))
-    return e_step(problem, params, np.arange(len(seeds)), in_single=True)
+    """Log-likelihoods (b,) and statistics (b, k, p) of mixtures, each on a bootstrap sample."""
+    problem = Problem(family, Samples(family.features(X), samples(weights, block)))
+    return e_step(problem, params, np.arange(len(samples)), in_single=True)
 
 
 class PairedRefits(NamedTuple):
@@ -66,14 +54,14 @@ class PairedRefits(NamedTuple):
 
 
 def paired_refits(
-    rows: Rows, part: Linearisation, C: Array, weigh: Weigh, seeds: Sequence[SeedSequence]
+    rows: Rows, part: Linearisation, C: Array, samples: SampleWeights
 ) -> PairedRefits:
     """Refit one model to bootstrap samples, beside the linear predictions of the same samples."""
-    b, family = len(seeds), part.candidate.family
+    b, family = len(samples), part.candidate.family
     spread = part.spread(C)
 
     def evaluated(params: Parameters) -> Sums:
-        return rows.fold(partial(resampled_e_step, family, params, weigh, seeds))
+        return rows.fold(partial(resampled_e_step, family, params, samples))
 
     fit = map_params(lambda field: np.repeat(field, b, axis=0), part.candidate.params)
     at_fit, sums = evaluated(fit)

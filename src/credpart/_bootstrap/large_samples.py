@@ -14,7 +14,8 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart._bootstrap.draws import RESAMPLING, Weigh
+from credpart._bootstrap.deviations import DrawnUnits, IndependentObjects, Sampling, covariance
+from credpart._bootstrap.draws import RESAMPLING
 from credpart._bootstrap.folds import Rows, RowsInMemory, Sums
 from credpart._bootstrap.guard import N_REFITS, ambiguous_objects, paired_refits, relative_errors
 from credpart._bootstrap.linear import NEAR, Candidate, JointLinearisation
@@ -74,11 +75,11 @@ def attempt_on(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt
 
 def attempt_with(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
     """`attempt_on` with all fits of the plan."""
-    obstacles, weigh = find_obstacles(plan), RESAMPLING[plan.resampling].weigh
-    if obstacles or weigh is None:
+    obstacles, sampling = find_obstacles(plan), sampling_of(plan)
+    if obstacles or sampling is None:
         return Attempt(plan, None, RefitDecision("full", tuple(obstacles), {}))
     with one_blas_thread():
-        joint = JointLinearisation.of(rows, plan.fits)
+        joint = JointLinearisation.of(rows, plan.fits, sampling)
         rate, distance = max(part.rate for part in joint.parts), joint.distance
         if not rate < SLOWEST:
             reason = f"the data hardly determine the mixture (EM converges at rate {rate:.5f})"
@@ -92,11 +93,21 @@ def attempt_with(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attem
         }
         reasons = list(doubts(figures))
         if not reasons:
-            figures |= examine(plan, rows, joint, found.models, weigh, seeds[:N_REFITS])
+            figures |= examine(plan, rows, joint, found.models, sampling, seeds[:N_REFITS])
             reasons = list(doubts(figures))
     decision = RefitDecision("linear", tuple(reasons), figures)
     replicates = replace(join(plan, [found.refits]), decision=decision)
     return Attempt(plan, replicates, decision)
+
+
+def sampling_of(plan: Plan) -> Sampling | None:
+    """What is drawn from the objects; None where samples are new objects."""
+    row, (X, weights, _) = RESAMPLING[plan.resampling], plan.objects
+    if row.weigh is None or row.draw_units is None:
+        return None
+    if plan.units is None:
+        return IndependentObjects(row.weigh)
+    return DrawnUnits(X, float(weights.sum()), plan.units, row.draw_units)
 
 
 def value_of(plan: Plan, loglik: Array, n_parameters: int, n: float) -> Array:
@@ -113,16 +124,21 @@ def contribution(criterion: str, log_density: Array, log_certainty: Array) -> Ar
 # Which models are drawn
 
 
-def log_density_products(
-    fits: Sequence[MixtureFit], criterion: str, X: Array, weights: Array, block: int
-) -> Sums:
-    """Products of what an object contributes to the criterion under each fit, and 1."""
+def contributions(fits: Sequence[MixtureFit], criterion: str, X: Array) -> Array:
+    """What each object contributes to the criterion under each fit, and 1."""
     columns = []
     for fit in fits:
         posteriors, log_density = score(fit.family, fit.internal, X)
         certainty = np.log(np.maximum(posteriors.max(axis=1), np.finfo(float).tiny))
         columns.append(contribution(criterion, log_density, certainty))
-    U = np.column_stack([*columns, np.ones(len(X))])
+    return np.column_stack([*columns, np.ones(len(X))])
+
+
+def contribution_products(
+    fits: Sequence[MixtureFit], criterion: str, X: Array, weights: Array, block: int
+) -> Sums:
+    """Weighted products of the contributions of objects."""
+    U = contributions(fits, criterion, X)
     return ((weights[:, None] * U).T @ U,)
 
 
@@ -132,19 +148,23 @@ def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
     A model is left out if it trails the best one by more than `SPREADS` standard deviations of what
     bootstrap samples change in the difference of their criteria at the fits, plus the same bound on
     what it may gain by being refitted: a chi-square variable with as many degrees of freedom as it
-    has parameters, less what `chosen_by` subtracts.  The first fit is always kept.
+    has parameters, less what `chosen_by` subtracts.  Where groups are drawn, sums vary more than
+    those of independent objects, and so do refits: the bound on the gain is multiplied by the
+    design effect, the ratio of the variances of the criteria.  The first fit is always kept.
     """
-    if len(plan.fits) == 1:
+    sampling = sampling_of(plan)
+    if len(plan.fits) == 1 or sampling is None:
         return plan.fits
-    (products,) = rows.fold(partial(log_density_products, plan.fits, plan.criterion))
-    sums = products[-1]
-    C = (products - np.outer(sums, sums) / sums[-1])[:-1, :-1]
+    (products,) = rows.fold(partial(contribution_products, plan.fits, plan.criterion))
+    C = sampling.deviations(partial(contributions, plan.fits, plan.criterion), products).C
+    alone = np.maximum(np.diagonal(covariance(products)), np.finfo(float).tiny)
+    design_effect = max(1.0, float((np.diagonal(C) / alone).max()))
     k = np.array([fit.n_parameters for fit in plan.fits])
     values = np.array([fit.criterion(plan.criterion) for fit in plan.fits])
     best = int(values.argmax())
     variances = np.maximum(np.diagonal(C) - 2.0 * C[best] + C[best, best], 0.0)
     gain = (1.0 - plan.optimism) * k + SPREADS * np.sqrt(2.0 * k)
-    bound = SPREADS * np.sqrt(variances) + gain
+    bound = SPREADS * np.sqrt(variances) + design_effect * gain
     is_kept = values[best] - values <= bound
     is_kept[0] = True
     return tuple(plan.fits[i] for i in np.flatnonzero(is_kept))
@@ -157,8 +177,6 @@ def find_obstacles(plan: Plan) -> list[str]:
         found.append(f"{plan.resampling} samples are new objects")
     if REGULARIZATIONS[plan.regularization].is_asked:
         found.append("every component has a pseudo-observation")
-    if plan.units is not None:
-        found.append("objects are drawn by groups or within strata")
     for fit in plan.fits:
         if not fit.family.is_linearisable:
             found.append(f"model {fit.model} has no linear replicates")
@@ -187,7 +205,7 @@ class Drawn(NamedTuple):
 
 def draw_refits(plan: Plan, joint: JointLinearisation, seeds: Sequence[SeedSequence]) -> Drawn:
     """Draw replicates of all models from the same samples, and choose in each by the criterion."""
-    differences = joint.draw(seeds)
+    differences = joint.deviations.draw(seeds)
     first_density = differences.shape[1] - len(joint.parts)
     moved, values, logliks, sound = [], [], [], []
     for m, (part, place, fit) in enumerate(zip(joint.parts, joint.places, plan.fits, strict=True)):
@@ -232,16 +250,17 @@ def examine(
     rows: Rows,
     joint: JointLinearisation,
     models: IntArray,
-    weigh: Weigh,
+    sampling: Sampling,
     seeds: Sequence[SeedSequence],
 ) -> dict[str, float]:
     """What true refits say of the models that were chosen."""
     error, is_found = 0.0, np.ones(len(seeds), dtype=bool)
+    C, samples = joint.C, sampling.weights(seeds)
     predicted: list[Array] = []
     true: list[Array] = []
     for m in np.unique(models):
         part, place, fit = joint.parts[m], joint.places[m], plan.fits[m]
-        pairs = paired_refits(rows, part, joint.C[place, place], weigh, seeds)
+        pairs = paired_refits(rows, part, C[place, place], samples)
         is_found &= pairs.is_found
         posteriors = score(fit.family, part.candidate.params, plan.objects.X)[0]
         rng = np.random.default_rng(0)  # the same objects whatever the seed

@@ -15,8 +15,9 @@ the objects is ``K = sum_i w_i v_i v_i'``:
 
 The derivative N of the M-step needs no objects, and ``J = H N``.  So one pass over the objects
 serves any number of replicates: these take ``O(n q^2 + B q^2)`` operations for q statistics, where
-each iteration of refits takes ``O(n q B)``.  The differences ``S_b - s`` are drawn as normal
-vectors with covariance C: sums over many objects are normal, and no weights are drawn.
+each iteration of refits takes ``O(n q B)``.  How the differences ``S_b - s`` are drawn is in
+`deviations`: as normal vectors with covariance C or, where groups of objects are drawn, from sums
+by group.
 
 Several models are drawn jointly: their v_i stand side by side, with their log densities, and K and
 C are those of all.
@@ -31,9 +32,9 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.random import SeedSequence
 
 from credpart._arrays import Array, BoolArray
+from credpart._bootstrap.deviations import Deviations, Sampling
 from credpart._bootstrap.folds import Rows, Sums
 from credpart.errors import UnsupportedError
 from credpart.mixture.families.base import Family, Parameters
@@ -146,16 +147,6 @@ def influences(candidates: Sequence[Candidate], X: Array) -> Array:
     return np.column_stack([*statistics, *log_densities, np.ones(len(X))])
 
 
-def covariance(products: Array) -> Array:
-    """Covariance C of the sums over a bootstrap sample, from `influence_products` with its sums.
-
-    This takes objects as independent.  For groups of objects, what the objects of a group
-    contribute, less the mean, would be summed before the products are taken.
-    """
-    sums = products[-1]
-    return (products - np.outer(sums, sums) / sums[-1])[:-1, :-1]
-
-
 @dataclass(frozen=True, slots=True)
 class Linearisation:
     """EM under one model near its fixed point."""
@@ -234,16 +225,16 @@ class JointLinearisation:
     """EM under several models near their fixed points, on the same objects."""
 
     parts: tuple[Linearisation, ...]
-    C: Array  # covariance of all statistics, then of the log-likelihoods of the fits
+    deviations: Deviations  # of all statistics, then of the log-likelihoods of the fits
     n: float  # total weight
 
     @classmethod
-    def of(cls, rows: Rows, fits: Sequence[MixtureFit]) -> Self:
+    def of(cls, rows: Rows, fits: Sequence[MixtureFit], sampling: Sampling) -> Self:
         """Linearise about the fixed points near some fits: one pass, or more if they are far."""
         candidates = [Candidate(fit, fit.internal) for fit in fits]
         for _ in range(MOST_PASSES):
             (products,) = rows.fold(partial(influence_products, candidates))
-            joint = cls._at(candidates, products)
+            joint = cls._at(candidates, products, sampling)
             if joint.distance <= NEAR or not np.isfinite(joint.distance):
                 break
             moved = [part.candidate.moved_to(part.fixed_point[None]) for part in joint.parts]
@@ -256,13 +247,19 @@ class JointLinearisation:
         return joint
 
     @classmethod
-    def _at(cls, candidates: Sequence[Candidate], products: Array) -> Self:
-        C, sums, parts = covariance(products), products[-1], []
+    def _at(cls, candidates: Sequence[Candidate], products: Array, sampling: Sampling) -> Self:
+        deviations = sampling.deviations(partial(influences, candidates), products)
+        sums, parts = products[-1], []
         for one, place, loglik in zip(
             candidates, _places(candidates), sums[-1 - len(candidates) : -1], strict=True
         ):
             parts.append(Linearisation.of(one, products[place, place], sums[place], float(loglik)))
-        return cls(tuple(parts), C, float(sums[-1]))
+        return cls(tuple(parts), deviations, float(sums[-1]))
+
+    @property
+    def C(self) -> Array:
+        """Covariance of the deviations."""
+        return self.deviations.C
 
     @property
     def places(self) -> list[slice]:
@@ -272,17 +269,11 @@ class JointLinearisation:
     @property
     def distance(self) -> float:
         """How far a fit is from its fixed point at most, in standard deviations of a replicate."""
+        C = self.C
         return max(
-            part.distance(self.C[place, place])
+            part.distance(C[place, place])
             for part, place in zip(self.parts, self.places, strict=True)
         )
-
-    def draw(self, seeds: Sequence[SeedSequence]) -> Array:
-        """Differences (b, ...) between sums over bootstrap samples and over the data, as in C."""
-        values, axes = np.linalg.eigh(self.C)
-        root = axes * np.sqrt(np.maximum(values, 0.0))  # C has no full rank
-        normal = [np.random.default_rng(seed).standard_normal(len(root)) for seed in seeds]
-        return np.array(normal) @ root.T
 
 
 def _places(candidates: Sequence[Candidate]) -> list[slice]:

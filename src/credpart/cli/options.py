@@ -122,7 +122,7 @@ Method = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="percentile, basic, normal or simultaneous: how intervals are made",
+        help="percentile, basic, normal, bca or simultaneous: how intervals are made",
         rich_help_panel=MODEL,
     ),
 ]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart._checks import check_choice
+from credpart._checks import check_choice, check_fraction
 from credpart.errors import InputError
 from credpart.focal import (
     check_cluster_names,
@@ -196,6 +196,28 @@ class EvidentialPartition:
         if self.focal_sets.any(axis=1).all():
             return self
         masses, sets = measures.normalized(self.masses, self.focal_sets)
+        return replace(self, masses=masses, focal_sets=sets)
+
+    def discount(self, rate: float) -> Self:
+        """Return the partition in which each mass function is discounted by a rate in (0, 1).
+
+        Each mass is multiplied by ``1 - rate``, and the rest is on the set of all clusters, which
+        is added if need be [S76]_.  Pairwise belief is then ``(1 - rate)^2`` times what it was, and
+        so is the distance of plausibility to 1.  Without it, two objects whose sets have no cluster
+        in common have a plausibility of exactly 0, and their interval misses every true probability
+        that is not; among many clusters most pairs are such, and a rate of 0.001 mends it.
+
+        References
+        ----------
+        .. [S76] Shafer: A Mathematical Theory of Evidence.  Princeton University Press, 1976.
+
+        Examples
+        --------
+        >>> EvidentialPartition.from_hard([0, 1]).discount(0.1).pairwise_condensed()
+        (array([0.]), array([0.19]))
+        """
+        checked = check_fraction("rate", rate)
+        masses, sets = measures.discounted(self.masses, self.focal_sets, checked)
         return replace(self, masses=masses, focal_sets=sets)
 
     @property
