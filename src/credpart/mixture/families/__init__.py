@@ -5,6 +5,7 @@ from credpart.mixture.families.gaussian import Gaussian
 from credpart.mixture.families.latent_class import LatentClass
 from credpart.mixture.families.location_scale import LAWS, LocationScale
 from credpart.mixture.families.mixed import Mixed
+from credpart.mixture.families.noise import GaussianWithNoise, LocationScaleWithNoise
 
-__all__ = ["LAWS", "Components", "Family", "Gaussian", "LatentClass", "LocationScale"]
-__all__ += ["Mixed", "MixtureFamily", "Parameters"]
+__all__ = ["LAWS", "Components", "Family", "Gaussian", "GaussianWithNoise", "LatentClass"]
+__all__ += ["LocationScale", "LocationScaleWithNoise", "Mixed", "MixtureFamily", "Parameters"]
