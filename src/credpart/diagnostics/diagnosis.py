@@ -320,6 +320,7 @@ def summarise(result: CalibratedResult) -> str:
             f"from {len(result.replicates)} replicates{_compared(result)}",
             lines["certain"],
             lines["ambiguous"],
+            *([lines["outliers"]] if partition.may_be_outliers else []),
             *numbers_chosen(result),
             *([] if decision is None else [f"{decision}."]),
             f"{found.grade.upper()}. {found.verdict}",
