@@ -304,7 +304,8 @@ def test_data_without_a_volume_are_refused(X):
 
 def test_the_command_line_writes_the_empty_set(X, tmp_path):
     pd.DataFrame(X, columns=["a", "b"]).to_csv(tmp_path / "x.csv", index=False)
-    options = ["--clusters", "2", "--model", "EII", "--replicates", "20", "--noise", "yes", "-q"]
+    options = ["--clusters", "2", "--model", "EII", "--replicates", "20", "--noise", "yes"]
+    options += ["--audit", "0", "--quiet"]
     with pytest.raises(SystemExit) as ended:
         main(["fit", str(tmp_path / "x.csv"), *options, "--out", str(tmp_path / "out")])
     assert ended.value.code == 0
