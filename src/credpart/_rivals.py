@@ -27,7 +27,8 @@ from credpart.errors import CredpartError, CredpartWarning, InputError
 from credpart.focal import set_names
 from credpart.intervals import PairwiseIntervals, pairwise_intervals, pairwise_probabilities
 from credpart.mixture.covariance.structures import ONE_DIMENSION, STRUCTURES
-from credpart.mixture.fit import MixtureFit, SearchOptions
+from credpart.mixture.families.noise import OUTLIER
+from credpart.mixture.fit import MixtureFit, SearchOptions, most_probable
 from credpart.mixture.models import MODELS, Model, rows_of
 from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.selection import select
@@ -261,8 +262,9 @@ def compare_rivals(
     for (c, model), fit in sorted(fits.items(), key=lambda item: -item[1].bic):
         posteriors = fit.posteriors_of(values)
         labels = matched_labels(result.posteriors, posteriors, result.weights)
+        labels = np.where(most_probable(posteriors) < 0, OUTLIER, labels)
         is_other = labels != result.labels
-        has_left = (labels < 0) | ~in_set[np.arange(len(labels)), labels]
+        has_left = np.where(labels < 0, in_set.any(axis=1), ~in_set[np.arange(len(labels)), labels])
         lead = fit.bic - chosen.bic
         is_plausible = bool(lead >= -bound)
         outside = pairs.share_outside(posteriors[rows])

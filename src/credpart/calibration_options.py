@@ -19,10 +19,17 @@ from credpart._checks import (
 from credpart._messages import Message, Name
 from credpart._random import RandomState, integer_seed
 from credpart.errors import InputError
-from credpart.focal import KINDS, check_focal_sets, cluster_similarity, focal_sets
+from credpart.focal import (
+    KINDS,
+    check_focal_sets,
+    check_non_empty,
+    cluster_similarity,
+    focal_sets,
+)
 from credpart.intervals import METHODS, replicates_needed
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
+from credpart.mixture.models import check_noise
 from credpart.mixture.optimisation.convergence import Limits
 from credpart.mixture.search.selection import AUTO, Selection
 from credpart.pairs import ComparedPairs, check_pair_option, pairs_of
@@ -93,6 +100,7 @@ class CalibrationOptions:
     max_iter: int
     n_starts: int
     regularization: str
+    noise: bool | str
     seed: int
     nominal_level: float | None = None
 
@@ -117,6 +125,7 @@ class CalibrationOptions:
         max_iter: Any,
         n_starts: Any,
         regularization: Any,
+        noise: Any,
         random_state: RandomState,
     ) -> "CalibrationOptions":
         """Refuse bad parameters before anything is computed."""
@@ -139,6 +148,7 @@ class CalibrationOptions:
             tol=check_positive("tol", tol),
             max_iter=check_integer("max_iter", max_iter, at_least=1),
             n_starts=check_integer("n_starts", n_starts, at_least=1),
+            noise=check_noise(noise),
             seed=integer_seed(random_state),
         )
         needed = replicates_needed(options.level)
@@ -186,12 +196,16 @@ class CalibrationOptions:
         """Which pairs of n objects in this number of clusters are compared."""
         return pairs_of(self.pairs, n, n_clusters)
 
-    def sets_for(self, posteriors: Array, weights: Array) -> BoolArray:
-        """The focal sets (f, c) for clusters with these posteriors (n, c) of weighted objects."""
+    def sets_for(self, posteriors: Array, weights: Array, *, has_noise: bool = False) -> BoolArray:
+        """The focal sets (f, c) for clusters with these posteriors (n, c) of weighted objects.
+
+        With noise the empty set is the first of them.
+        """
         return focal_sets(
             posteriors.shape[1],
             self.focal_sets,
             omega=self.omega,
+            empty=has_noise,
             overlap=self.overlap,
             similarity=cluster_similarity(posteriors, sample_weight=weights),
         )
@@ -210,6 +224,7 @@ def _check_kind(kind: Any, numbers: Sequence[int]) -> str | BoolArray:
         checked: str | BoolArray = check_choice("focal_sets", kind, KINDS)
     else:
         checked = check_focal_sets(kind, n_clusters=c if len(numbers) == 1 else None)
+        check_non_empty(checked)  # noise adds the empty set
     if isinstance(kind, str) or len(numbers) == 1:
         focal_sets(c, checked, similarity=np.eye(c))
     return checked

@@ -17,7 +17,7 @@ from credpart.calibration_options import CalibrationOptions
 from credpart.diagnostics.diagnosis import summarise, summary_html
 from credpart.intervals import PairwiseIntervals
 from credpart.mixture.fit import N_STARTS, MixtureFit
-from credpart.mixture.models import read
+from credpart.mixture.models import NOISES, check_noise, read
 from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MAX_ITERATIONS
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
@@ -86,6 +86,10 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         What to do with numbers that are missing (NaN).  "model" fits Gaussian structures and "t" to
         the cells that are seen, and takes the others as missing at random; `predict_masses` then
         takes objects with missing cells too.
+    noise : bool or "auto"
+        Whether there is a component for outliers, uniform over the volume of the data.  Its mass
+        goes to the empty set: an object may belong to no cluster.  "auto" tries all models without
+        and with it, and the criterion chooses.
     random_state : int, RandomState, Generator or None
         Seed of the bootstrap, of the k-means starts if ``n_starts`` is above 4, and of the
         subsample that a search of more than 20 000 objects begins with.
@@ -100,7 +104,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     result_ : CalibratedResult
         All that was found, as one frozen value; the attributes below read from it.
     labels_ : array of shape (n,)
-        Cluster of maximum plausibility of each object, from 0; text and tables count from 1.
+        Cluster of maximum plausibility of each object, from 0; text and tables count from 1.  With
+        noise, -1 for an object with most of its mass on the empty set.
     partition_ : EvidentialPartition
         The mass functions.
     mixture_ : MixtureFit
@@ -161,6 +166,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         n_starts: int = N_STARTS,
         regularization: str = "fallback",
         missing: str = "error",
+        noise: Any = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -183,6 +189,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.n_starts = n_starts
         self.regularization = regularization
         self.missing = missing
+        self.noise = noise
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -214,6 +221,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Stratum of each object: bootstrap samples draw objects, or groups, within each.
         """
         data, models = read(X, "model", self.model, at_least=2, missing=self.missing)
+        models = NOISES[check_noise(self.noise)](models)
         columns = BaseEstimator()  # a blank one, which learns the number and names of the columns
         validate_data(columns, X, skip_check_array=True)
         options = self._options(len(models))
@@ -378,9 +386,9 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self.result_.masses_of(values, n_jobs=self.n_jobs, verbose=self.verbose)
 
     def predict(self, X: Any) -> IntArray:
-        """Cluster of maximum plausibility of new objects."""
+        """Cluster of maximum plausibility of new objects; -1 for an outlier."""
         masses = self.predict_masses(X)
-        return EvidentialPartition(masses, self.partition_.focal_sets).labels
+        return EvidentialPartition(masses, self.partition_.focal_sets).labels_or_outlier
 
     def summary(self) -> str:
         """Return, as text, what was found and whether to trust it.
@@ -428,5 +436,6 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             max_iter=self.max_iter,
             n_starts=self.n_starts,
             regularization=self.regularization,
+            noise=self.noise,
             random_state=self.random_state,
         )

@@ -18,6 +18,7 @@ from credpart.errors import InputError
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
+EMPTY = "∅"  # the name of the empty set
 MOST_CLUSTERS_IN_FULL = 12  # 2^12 - 1 = 4095 sets; C alone then takes 134 MB
 
 
@@ -270,7 +271,7 @@ def set_names(focal: BoolArray, cluster_names: Iterable[str] | None = None) -> l
     ['{no}', '{ch}', '{no,ch}']
     """
     names = np.array(check_cluster_names(cluster_names, focal.shape[1]), dtype=object)
-    return ["{" + ",".join(names[row]) + "}" if row.any() else "∅" for row in focal]
+    return ["{" + ",".join(names[row]) + "}" if row.any() else EMPTY for row in focal]
 
 
 def check_cluster_names(value: Iterable[str] | None, n_clusters: int) -> tuple[str, ...]:
@@ -313,6 +314,19 @@ def check_focal_sets(
         again = f"the set {set_names(sets[twice[:1]])[0]} again"
         raise InputError(name, "have distinct rows", in_row(again, twice[0]))
     return _read_only(sets)
+
+
+def check_non_empty(sets: BoolArray) -> BoolArray:
+    """Refuse the empty set, where objects have to belong to some cluster."""
+    empty = np.flatnonzero(~sets.any(axis=1))
+    if len(empty):
+        raise InputError(
+            "focal_sets",
+            "be non-empty sets",
+            in_row("the empty set", empty[0]),
+            Message("Leave it out, or take ", Setting("noise", "auto"), ", which adds it."),
+        )
+    return sets
 
 
 def check_sets(name: str, value: Any, n_clusters: int) -> BoolArray:

@@ -34,7 +34,7 @@ from credpart._progress import Progress
 from credpart.errors import InputError
 
 ROUNDING = 1e-12  # bounds that leave [0, 1], or cross, by less are moved back
-SUM_TOLERANCE = 1e-6  # how far the posteriors of one object may be from a sum of 1
+SUM_TOLERANCE = 1e-6  # how far the posteriors of one object may be above a sum of 1
 TILE_ROWS = 8  # objects on the short side of a tile
 TILE_VALUES = 2**19  # values in a tile: long work for one call
 TIED = 0.1  # share of equal neighbours above which a sort beats two partitions
@@ -171,6 +171,7 @@ def pairwise_intervals(
     posteriors : array-like of shape (B, n, c)
         Cluster probabilities of each object in each replicate.  Clusters may be numbered
         differently from one replicate to the next.  They are copied once, in single precision.
+        Where they sum to less than 1, the rest is the probability of being in no cluster.
     level : float or sequence of floats
         Confidence level ``1 - alpha``; several share one pass.  At least ``2 / alpha`` replicates
         are needed.
@@ -742,7 +743,7 @@ def _check_shape(name: str, posteriors: ArrayLike) -> NDArray[Any]:
 
 def _check_probabilities(name: str, block: NDArray[Any], first: int) -> None:
     """Refuse posteriors (n, c, B) that are none; ``first`` is the number of the first object."""
-    good = np.abs(block.sum(axis=1) - 1.0) <= SUM_TOLERANCE
+    good = block.sum(axis=1) <= 1.0 + SUM_TOLERANCE  # with noise, an object may be in no cluster
     if not good.all() or not block.min() >= 0.0:
         i, b = np.argwhere(~(good & (block.min(axis=1) >= 0.0)))[0]
         raise _no_probabilities(name, block[i, :, b], f"replicate {b}, object {first + i}")

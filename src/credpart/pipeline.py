@@ -43,7 +43,7 @@ def calibrate(
         selection = choose_mixture(WeightedTable(data, weights), models, options, n_jobs, progress)
         mixture = selection.best
         posteriors = mixture.posteriors_of(data.values)
-        sets = options.sets_for(posteriors, weights)
+        sets = options.sets_for(posteriors, weights, has_noise=mixture.has_noise)
     with shown("bootstrap", verbose, timings) as progress:  # Algorithm 1, lines 1-3
         fits = SELECTIONS[options.selection](selection)
         objects = distinct(data.values, weights)

@@ -25,7 +25,7 @@ from credpart.calibration_options import CalibrationOptions
 from credpart.errors import InputError, InputTypeError
 from credpart.intervals import METHODS, PairwiseIntervals, by_object, pairwise_intervals
 from credpart.mixture.distinct import distinct
-from credpart.mixture.fit import MixtureFit
+from credpart.mixture.fit import MixtureFit, most_probable
 from credpart.mixture.search.selection import Selection
 from credpart.pairs import (
     Chosen,
@@ -130,8 +130,13 @@ class CalibratedResult:
 
     @property
     def labels(self) -> IntArray:
-        """Cluster of maximum plausibility of each object, from 0."""
-        return self.partition.labels
+        """Cluster of maximum plausibility of each object, from 0; -1 for an outlier."""
+        return self.partition.labels_or_outlier
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether objects may belong to no cluster, so that the empty set may carry mass."""
+        return self.partition.may_be_outliers
 
     @property
     def is_sampled(self) -> bool:
@@ -271,7 +276,8 @@ class CalibratedResult:
             omega=omega,
             overlap=overlap,
         )
-        sets, timings = options.sets_for(self.posteriors, self.weights), dict(self.timings)
+        sets = options.sets_for(self.posteriors, self.weights, has_noise=self.has_noise)
+        timings = dict(self.timings)
         influence = self.influence_for(options.method)
         with shown("intervals", verbose, timings) as progress:
             intervals = find_intervals(
@@ -395,7 +401,8 @@ def find_sample(posteriors: Array, weights: Array, options: CalibrationOptions) 
     n, c = posteriors.shape
     size = options.pairs_for(n, c).n_sampled
     rng = np.random.default_rng(SeedSequence(options.seed, spawn_key=SAMPLE_KEY))
-    return stratified_sample(posteriors.argmax(axis=1), weights, size, rng)
+    labels = most_probable(posteriors)
+    return stratified_sample(np.where(labels < 0, c, labels), weights, size, rng)
 
 
 def find_intervals(
@@ -458,6 +465,7 @@ def find_partition(
         sets,
         sample_weight=sample.weights,
         start=from_posteriors(posteriors[rows], sets),
+        noise=not bool(sets.any(axis=1).all()),
         progress=None if progress is None else _scaled(progress, 0.0, 0.5 if is_sampled else 1.0),
     )
     number, landmarks = options.pairs_for(n, c).n_landmarks, None

@@ -47,7 +47,7 @@ from credpart.partition.npz import (
 )
 from credpart.result import CalibratedResult
 
-LAYOUT = "credpart.CalibratedClustering.4"
+LAYOUT = "credpart.CalibratedClustering.5"
 VALUE_LAYOUT = "credpart.value.1"
 
 Family = type[MixtureFamily[Any]]  # whatever its parameters are

@@ -24,7 +24,7 @@ from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._threads import one_blas_thread
 from credpart.mixture.criteria import CRITERIA, chosen_by
 from credpart.mixture.distinct import DistinctObjects
-from credpart.mixture.fit import REGULARIZATIONS, MixtureFit, score
+from credpart.mixture.fit import REGULARIZATIONS, MixtureFit, largest_posterior, score
 from credpart.mixture.optimisation import Mixtures, Problem, Samples, Status
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
@@ -129,7 +129,7 @@ def contributions(fits: Sequence[MixtureFit], criterion: str, X: Array) -> Array
     columns = []
     for fit in fits:
         posteriors, log_density = score(fit.family, fit.internal, X)
-        certainty = np.log(np.maximum(posteriors.max(axis=1), np.finfo(float).tiny))
+        certainty = np.log(np.maximum(largest_posterior(posteriors), np.finfo(float).tiny))
         columns.append(contribution(criterion, log_density, certainty))
     return np.column_stack([*columns, np.ones(len(X))])
 

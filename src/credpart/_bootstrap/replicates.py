@@ -151,7 +151,7 @@ class Replicates:
 
         Where replicates have different numbers of clusters, c is the largest; the clusters that a
         replicate does not have are empty, and change no probability that two objects are in the
-        same cluster.
+        same cluster.  With noise, rows sum to less than 1, as in `MixtureFit.posteriors`.
 
         The result is a view of an array that has the replicates side by side, which
         `pairwise_intervals` reads as it is.
@@ -176,10 +176,11 @@ def _fill(part: FamilyReplicates, family: Family, features: Array, start: int, o
     """Write the posteriors of some replicates into ``out`` (n, c, B), as a family scores them."""
     some = slice(start, start + BLOCK_REPLICATES)
     params, where = take_params(part.params, some), part.rows[some]
+    c = params[0].shape[1]  # noise, if there is any, comes after the clusters
     is_contiguous = where[-1] - where[0] == len(where) - 1  # a slice is written faster
     replicates = slice(where[0], where[-1] + 1) if is_contiguous else where
     for first in range(0, len(features), BLOCK_ROWS):
         rows = slice(first, first + BLOCK_ROWS)
         joint = family.log_joint(features[rows], params)
         normalise(joint)
-        out[rows, : joint.shape[1], replicates] = joint.transpose(2, 1, 0)
+        out[rows, :c, replicates] = joint[:, :c].transpose(2, 1, 0)

@@ -22,7 +22,7 @@ from credpart._progress import Progress
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
 from credpart.errors import ConvergenceWarning, InputError, InputTypeError
-from credpart.focal import check_focal_sets, disjoint_matrix, same_matrix
+from credpart.focal import check_focal_sets, check_non_empty, disjoint_matrix, same_matrix
 from credpart.intervals import PairwiseIntervals
 from credpart.partition import EvidentialPartition
 from credpart.partition.special import check_masses
@@ -74,6 +74,7 @@ def irqp(
     tol: float = 1e-15,
     max_sweeps: int = 1000,
     random_state: Any = 0,
+    noise: bool = False,
     progress: Progress | None = None,
 ) -> IRQPResult:
     """Find the evidential partition whose pairwise belief and plausibility fit intervals best.
@@ -86,7 +87,8 @@ def irqp(
     intervals : PairwiseIntervals
         Bounds on the probability that two objects are in the same cluster.
     focal_sets : array of shape (f, c)
-        The sets that may carry mass, as `focal_sets` returns them; not the empty set.
+        The sets that may carry mass, as `focal_sets` returns them; the empty set only with
+        ``noise``.
     sample_weight : array of shape (n,), optional
         Weights of the objects.  A weight of 2 is the object twice: see the notes.  An object of
         weight 0 has no influence on the others, and gets masses as a new object does.
@@ -108,6 +110,9 @@ def irqp(
         Limit on the passes over all objects from one start; a warning says if it is reached.
     random_state : int, SeedSequence, Generator, RandomState or None
         Seed of the random starts.
+    noise : bool
+        Whether objects may belong to no cluster, which mass on the empty set says.  It is then one
+        of the sets that share no cluster with any other: two outliers are not in the same cluster.
     progress : callable, optional
         Called with "partition" and, roughly, the fraction of the work that is done.
 
@@ -142,7 +147,7 @@ def irqp(
     0.0039
     """
     weights = _check_intervals(intervals, sample_weight)
-    focal = _check_focal_sets(focal_sets)
+    focal = _check_focal_sets(focal_sets, may_be_empty=noise)
     chosen = _check_start(start, len(weights), focal)
     limit = _check_n_starts(n_starts)
     tol = check_fraction("tol", tol)
@@ -277,14 +282,6 @@ def _check_intervals(value: object, weights: ArrayLike | None) -> Array:
     return checked
 
 
-def _check_focal_sets(value: ArrayLike) -> BoolArray:
+def _check_focal_sets(value: ArrayLike, *, may_be_empty: bool) -> BoolArray:
     focal = check_focal_sets(value)
-    empty = np.flatnonzero(~focal.any(axis=1))
-    if len(empty):
-        raise InputError(
-            "focal_sets",
-            "be non-empty sets",
-            in_row("the empty set", empty[0]),
-            "Leave it out: Eq. (2) is for normalised masses.",
-        )
-    return focal
+    return focal if may_be_empty else check_non_empty(focal)

@@ -89,7 +89,9 @@ def matching_columns(
     >>> matching_columns(masses, focal, like, np.ones(1))
     [1, 0, 2]
     """
-    agreement = (weights[:, None] * pignistic(like, focal)).T @ pignistic(masses, focal)
+    sets = focal.any(axis=1)  # the empty set says nothing of clusters
+    mine, others = pignistic(like[:, sets], focal[sets]), pignistic(masses[:, sets], focal[sets])
+    agreement = (weights[:, None] * mine).T @ others
     _, order = linear_sum_assignment(agreement, maximize=True)
     return _columns_after(order, focal)
 

@@ -34,12 +34,14 @@ def from_posteriors(posteriors: Array, focal: BoolArray) -> Array:
     """Return posteriors (n, c) as masses: each cluster's on the smallest set that holds it.
 
     So cluster k of the partition is component k of the mixture: the intervals alone do not say
-    which is which.
+    which is which.  What posteriors lack to 1, the probability of noise, goes to the empty set.
     """
     sizes = np.where(focal.T, focal.sum(axis=1), np.inf)  # (c, f)
     smallest = sizes.argmin(axis=1)
     masses = np.zeros((len(posteriors), len(focal)))
     np.add.at(masses.T, smallest, posteriors.T)
+    lacking = np.maximum(1.0 - posteriors.sum(axis=1, keepdims=True), 0.0)
+    masses[:, ~focal.any(axis=1)] = lacking
     masses /= masses.sum(axis=1, keepdims=True)
     return masses
 

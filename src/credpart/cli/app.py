@@ -59,6 +59,7 @@ def fit(
     focal_sets: o.FocalSets = "pairs",
     omega: o.Omega = False,
     overlap: o.Overlap = "2",
+    noise: o.Noise = "no",
     audit: o.Audit = "auto",
     fit_rows: o.FitRows = None,
     out_of_core: o.OutOfCore = False,
@@ -96,6 +97,7 @@ def fit(
         "focal_sets": focal_sets,
         "omega": omega,
         "overlap": overlap,
+        "noise": noise,
         "random_state": seed,
         "n_jobs": jobs,
         "verbose": int(not quiet),
@@ -118,6 +120,7 @@ def select(
     clusters: o.Clusters = "auto",
     model: o.Model = "auto",
     criterion: o.Criterion = "bic",
+    noise: o.Noise = "no",
     out: o.File = None,
     force: o.Force = False,
     quiet: o.Quiet = False,
@@ -125,7 +128,8 @@ def select(
     """Show how well each model and number of clusters fits: a quick first look."""
     from credpart.cli.commands import show_selection
 
-    show_selection(source, table, (clusters, model, criterion), out, force=force, quiet=quiet)
+    choice = {"n_clusters": clusters, "models": model, "criterion": criterion, "noise": noise}
+    show_selection(source, table, choice, out, force=force, quiet=quiet)
 
 
 @app.command()

@@ -34,7 +34,7 @@ from credpart.partition import EvidentialPartition
 def show_selection(
     source: str,
     table: Mapping[str, Any],
-    choice: tuple[Any, Any, str],
+    choice: Mapping[str, Any],
     out: Path | None,
     *,
     force: bool,
@@ -44,13 +44,13 @@ def show_selection(
     from credpart.mixture import select_mixture
 
     with table_file(out, force=force) as save:
-        objects = read(source, table, categories=takes_categories(choice[1]))
+        objects = read(source, table, categories=takes_categories(choice["models"]))
         with (
             collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),
             shown("select", int(not quiet)) as progress,
         ):
             selection = select_mixture(
-                objects.X, *choice, progress=progress, missing=missing(table)
+                objects.X, **choice, progress=progress, missing=missing(table)
             )
         save(selection.table)
         if not quiet:

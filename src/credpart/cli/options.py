@@ -41,6 +41,11 @@ def numbers(text: str) -> Any:
     return tuple(number(part) for part in text.split(","))
 
 
+def yes_or_no(text: str) -> Any:
+    """True, False, or the text as it is."""
+    return {"yes": True, "true": True, "no": False, "false": False}.get(text.lower(), text)
+
+
 MODEL, DATA, RUN = "Model", "Data", "Run"
 
 Source = Annotated[
@@ -153,6 +158,15 @@ Overlap = Annotated[
         parser=number,
         metavar="K",
         help="Neighbours of a cluster that `overlapping` takes",
+        rich_help_panel=MODEL,
+    ),
+]
+Noise = Annotated[
+    Any,
+    typer.Option(
+        parser=yes_or_no,
+        metavar="HOW",
+        help="yes, no, or auto: whether there is a component for outliers, in no cluster",
         rich_help_panel=MODEL,
     ),
 ]

@@ -49,7 +49,7 @@ def _sets(partition: EvidentialPartition) -> Table:
     """How many objects are certain, and between which clusters the others are."""
     table = Table(box=None, pad_edge=False, show_header=False)
     kinds = counts_by_kind(partition)
-    for kind in ("certain", "ambiguous"):
+    for kind in kinds if partition.may_be_outliers else ("certain", "ambiguous"):
         total = sum(kinds[kind].values())
         table.add_row(kind, f"{total}", f"{total / partition.n_objects:.1%}", _listed(kinds[kind]))
     for column in table.columns[1:3]:

@@ -321,6 +321,7 @@ def summarise(result: CalibratedResult) -> str:
             f"from {len(result.replicates)} replicates{_compared(result)}",
             lines["certain"],
             lines["ambiguous"],
+            *([lines["outliers"]] if partition.may_be_outliers else []),
             *([f"{missing}."] if (missing := missing_cells(result.data)) else []),
             *numbers_chosen(result),
             *([] if decision is None else [f"{decision}."]),

@@ -20,8 +20,16 @@ from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import average, gathered
 from credpart.mixture.families.base import Components, Family, Parameters
 from credpart.mixture.families.missing_cells import scoring
+from credpart.mixture.families.noise import OUTLIER
 from credpart.mixture.families.standardisation import middle
-from credpart.mixture.models import Model, read, structure_code, taking_part
+from credpart.mixture.models import (
+    NOISES,
+    Model,
+    check_noise,
+    read,
+    structure_code,
+    taking_part,
+)
 from credpart.mixture.notebook import fit_html
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits, Status
 from credpart.mixture.optimisation.e_step import normalise, row_blocks
@@ -35,6 +43,7 @@ from credpart.mixture.search.initialisation import (
     responsibilities,
     starting_partitions,
 )
+from credpart.mixture.search.outliers import starts_without_outliers
 from credpart.mixture.search.subsample import run_regularised, search_rows, subsample
 
 N_STARTS = 4
@@ -71,7 +80,11 @@ class SearchOptions(NamedTuple):
         starts = UNIT_FREE if is_unit_free else WITH_UNITS
         X = completed(data.table)
         X = X - middle(X)  # exact: sums over data far from the origin would lose digits
-        return starting_partitions(X, data.weights, numbers, self.n_starts, self.seed, starts)
+        how = numbers, self.n_starts, self.seed, starts
+        found = starting_partitions(X, data.weights, *how)
+        if any(model.has_noise for model in models.values()):
+            found += starts_without_outliers(X, data.weights, *how)
+        return found
 
     @classmethod
     def check(
@@ -91,11 +104,14 @@ class MixtureFit:
     model : str
         Name of the model, such as "VVV".
     n_clusters : int
-        Number of components.
+        Number of components; noise is none of them.
+    noise : float
+        Share of objects that belong to no component; 0 in a mixture without noise.
     params : NamedTuple
         Parameters in the data's units.  Of Gaussian mixtures: ``proportions`` (c,), ``means``
         (c, d) and ``covariances`` (c, d, d); of t and skew mixtures: ``proportions``,
-        ``locations``, ``scales`` (c, d, d), ``skewness`` (c, d) and ``dof`` (c,).
+        ``locations``, ``scales`` (c, d, d), ``skewness`` (c, d) and ``dof`` (c,).  With noise,
+        ``proportions`` sum to 1 less the noise share.
     loglik : float
         Log-likelihood of the data.
     n_parameters : int
@@ -137,6 +153,16 @@ class MixtureFit:
     def n_clusters(self) -> int:
         """Number of components."""
         return int(self.internal[0].shape[1])
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether there is a component for outliers."""
+        return self.family.has_noise
+
+    @property
+    def noise(self) -> float:
+        """Share of objects that belong to no component."""
+        return float(self.params.noise[0]) if self.has_noise else 0.0
 
     @property
     def structure_code(self) -> int:
@@ -188,7 +214,11 @@ class MixtureFit:
         return self.criterion("aic")
 
     def posteriors(self, X: Any) -> Array:
-        """Posterior probabilities of the components, shape (n, c)."""
+        """Posterior probabilities of the components, shape (n, c).
+
+        In a mixture with noise a row sums to less than 1: what is missing is the probability that
+        the object is an outlier, and belongs to no component.
+        """
         return self.posteriors_of(self.columns.read(X).values)
 
     def posteriors_of(self, values: Array) -> Array:
@@ -196,8 +226,8 @@ class MixtureFit:
         return score(self.family, self.internal, values)[0]
 
     def predict(self, X: Any) -> IntArray:
-        """Most probable component of each object."""
-        return self.posteriors(X).argmax(axis=1)
+        """Most probable component of each object; -1 if it is more probably an outlier."""
+        return most_probable(self.posteriors(X))
 
     def log_density(self, X: Any) -> Array:
         """Log density of each object under the mixture."""
@@ -206,7 +236,7 @@ class MixtureFit:
     def sample(
         self, n: int, random_state: int | np.random.Generator | None = None
     ) -> tuple[Array, IntArray]:
-        """Draw n objects; return them and the components they came from."""
+        """Draw n objects; return them and the components they came from, -1 for an outlier."""
         n = check_integer("n", n, at_least=1)
         return self.family.sample(self.internal, n, random_generator(random_state))
 
@@ -222,14 +252,30 @@ class MixtureFit:
 
 def score(family: Family, params: Parameters, X: Array) -> tuple[Array, Array]:
     """Posteriors (n, c) and log densities (n,) of objects under one mixture."""
-    posteriors = np.empty((len(X), params[0].shape[1]))
+    c = params[0].shape[1]
+    posteriors = np.empty((len(X), c))
     log_density = np.empty(len(X))
     family = scoring(family, X)
     for rows in row_blocks(*posteriors.shape):
         joint = family.log_joint(family.features(X[rows]), params)
         log_density[rows] = normalise(joint)[0] - family.log_unit
-        posteriors[rows] = joint[0].T
+        posteriors[rows] = joint[0, :c].T
     return posteriors, log_density
+
+
+def most_probable(posteriors: Array) -> IntArray:
+    """The most probable of the components; -1 if an object more probably belongs to none.
+
+    >>> most_probable(np.array([[0.7, 0.3], [0.2, 0.2]])).tolist()
+    [0, -1]
+    """
+    is_outlier = largest_posterior(posteriors) > posteriors.max(axis=1)
+    return np.where(is_outlier, OUTLIER, posteriors.argmax(axis=1))
+
+
+def largest_posterior(posteriors: Array) -> Array:
+    """The largest probability (n,) among those of the components (n, c) and that of noise."""
+    return np.maximum(posteriors.max(axis=1), 1.0 - posteriors.sum(axis=1))
 
 
 def as_fit(
@@ -238,7 +284,7 @@ def as_fit(
     """The public value of an answer."""
     family, params, weights = answer.problem.family, answer.mixture.params, data.weights
     posteriors, log_density = score(family, params, data.values)
-    largest = np.maximum(posteriors.max(axis=1), np.finfo(float).tiny)
+    largest = np.maximum(largest_posterior(posteriors), np.finfo(float).tiny)
     return MixtureFit(
         family=family,
         internal=params,
@@ -264,6 +310,7 @@ def fit_mixture(
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
     regularization: str = "fallback",
+    noise: bool = False,
     n_starts: int = N_STARTS,
     random_state: RandomState = 0,
     missing: str = "error",
@@ -298,10 +345,14 @@ def fit_mixture(
         "none" is maximum likelihood, and an error if it does not exist.  "pooled" adds to every
         component one pseudo-observation with the pooled within-cluster covariance.  "fallback"
         does so only if maximum likelihood breaks down, and says so in ``status`` and a warning.
+    noise : bool
+        Whether there is also a component for outliers, uniform over the volume of the data and no
+        cluster; the model is then called "VVV+noise", say, and can be given by this name.
     n_starts : int
         Number of starting partitions: model-based agglomeration, and Ward's method on scaled data,
         on sphered data, and on the data as they are or, for models that do not depend on the units
         of the columns, halfway between scaled and sphered; then k-means from k-means++ seeds.
+        With noise, also as many partitions of the objects that do not look like outliers.
     random_state : int, SeedSequence, Generator, RandomState or None
         Seed of the k-means starts, used only if ``n_starts`` is above 4, and of the subsample that
         a search of more than 20 000 objects begins with; the others are deterministic.
@@ -326,6 +377,7 @@ def fit_mixture(
     (3,)
     """
     table, chosen = read(X, "model", model, several=False, missing=missing)
+    chosen = NOISES[check_noise(noise, (False, True))](chosen)
     c = check_integer("n_clusters", n_clusters, at_least=1)
     options = SearchOptions.check(Limits.check(tol, max_iter), n_starts, random_state)
     check_choice("regularization", regularization, REGULARIZATIONS)

@@ -6,12 +6,12 @@ computed of the data; families are compared by what they say of the data in its 
 
 Names: the 14 covariance structures of Gaussian mixtures, "E" and "V" in one dimension; "t",
 "skew-normal" and "skew-t" with a scale matrix for each component, and with a structure, as in
-"t-EEE"; "latent-class"; "mixed".
+"t-EEE"; "latent-class"; "mixed".  All but the last two also with noise, as in "VVV+noise".
 A user's own family has a row too, made when it is given.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -33,14 +33,18 @@ from credpart.mixture.families import (
     Family,
     Gaussian,
     GaussianWithMissing,
+    GaussianWithNoise,
     LatentClass,
     LocationScale,
     LocationScaleWithMissing,
+    LocationScaleWithNoise,
     Mixed,
 )
 from credpart.mixture.families.base import MixtureFamily
 
 Make = Callable[[WeightedTable, Sequence[str]], Family]  # data, structures -> family
+
+NOISE = "+noise"  # ends the names of models with a component for outliers
 
 
 def structure_code(structure: str | None) -> int:
@@ -59,6 +63,7 @@ class Model(NamedTuple):
     read: Callable[..., Table] = check_data
     is_listed: bool = True  # in messages; the others are variations of those that are
     can_miss: bool = False  # it has a form for numbers that are missing
+    has_noise: bool = False  # there is a component for outliers
 
     @property
     def is_unit_free(self) -> bool:
@@ -128,25 +133,56 @@ def _rows(law: str, *smaller: str) -> dict[str, Model]:
     return rows
 
 
-# The built-in families, for saved files.
-FAMILIES = (
+def _noisy_rows(
+    rows: Mapping[str, Model], with_noise: type[GaussianWithNoise] | type[LocationScaleWithNoise]
+) -> dict[str, Model]:
+    """The rows of models with noise.  Without noise they are nested in those with it."""
+
+    def make(row: Model) -> Make:
+        return lambda data, structures: cast(
+            Family, with_noise.of(row.make(data, structures), data.seen)
+        )
+
+    return {
+        name + NOISE: row._replace(
+            family=row.family + NOISE,
+            make=make(row),
+            nested=(name, *(other + NOISE for other in row.nested)),
+            simpler=tuple(other + NOISE for other in row.simpler),
+            is_listed=False,
+            has_noise=True,
+            can_miss=False,
+        )
+        for name, row in rows.items()
+    }
+
+
+FAMILIES = (  # the built-in ones, for saved files
     Gaussian,
     LocationScale,
     LatentClass,
     Mixed,
     GaussianWithMissing,
     LocationScaleWithMissing,
+    GaussianWithNoise,
+    LocationScaleWithNoise,
 )
-MODELS: Mapping[str, Model] = {
-    **{
-        name: Model("gaussian", _gaussian, name, row.nested, row.nested, can_miss=True)
-        for name, row in TABLE.items()
-    },
+_GAUSSIAN = {
+    name: Model("gaussian", _gaussian, name, row.nested, row.nested, can_miss=True)
+    for name, row in TABLE.items()
+}
+_LOCATION_SCALE = {
     **_rows("t", ""),
     **_rows("skew-normal", ""),
     **_rows("skew-t", "t", "skew-normal"),
+}
+MODELS: Mapping[str, Model] = {
+    **_GAUSSIAN,
+    **_LOCATION_SCALE,
     "latent-class": Model("latent-class", _latent_class, read=read_categories),
     "mixed": Model("mixed", _mixed, "VVI", read=read_mixed),
+    **_noisy_rows(_GAUSSIAN, GaussianWithNoise),
+    **_noisy_rows(_LOCATION_SCALE, LocationScaleWithNoise),
 }
 
 
@@ -161,7 +197,53 @@ MISSING: Mapping[str, Callable[..., Table]] = {
 
 def model_names(d: int) -> list[str]:
     """Models for d columns."""
-    return [name for name in MODELS if d == 1 or name not in ONE_DIMENSION]
+    return [name for name, row in MODELS.items() if suits(row, d)]
+
+
+def suits(row: Model, d: int) -> bool:
+    """Whether a model is one for d columns."""
+    return d == 1 or row.structure not in ONE_DIMENSION
+
+
+def without_noise(models: Mapping[str, Model]) -> dict[str, Model]:
+    """The models as they are."""
+    return dict(models)
+
+
+def only_with_noise(models: Mapping[str, Model]) -> dict[str, Model]:
+    """The models with a component for outliers in place of those without."""
+    names = [name if row.has_noise else name + NOISE for name, row in models.items()]
+    missing = [name.removesuffix(NOISE) for name in names if name not in MODELS]
+    if missing:
+        raise InputError(
+            "noise",
+            f"be False for the model {missing[0]!r}",
+            Message("True or 'auto'"),
+            "Noise is uniform over the volume of columns of numbers, and stands beside Gaussian, "
+            "t and skew components.",
+        )
+    return {name: MODELS[name] for name in names}
+
+
+def with_and_without_noise(models: Mapping[str, Model]) -> dict[str, Model]:
+    """Both, of which a criterion then chooses."""
+    return {**models, **only_with_noise(models)}
+
+
+NOISES: Mapping[bool | str, Callable[[Mapping[str, Model]], dict[str, Model]]] = {
+    False: without_noise,
+    True: only_with_noise,
+    "auto": with_and_without_noise,
+}
+
+
+def check_noise(noise: Any, allowed: Collection[bool | str] = tuple(NOISES)) -> bool | str:
+    """Refuse what is no value of the argument ``noise``."""
+    value = bool(noise) if isinstance(noise, np.bool_) else noise
+    if not isinstance(value, bool | str) or value not in allowed:
+        listed = " or ".join(map(repr, allowed))
+        raise InputError("noise", f"be {listed}", noise)
+    return value
 
 
 def rows_of(models: Iterable[Any]) -> dict[str, Model]:
@@ -195,7 +277,7 @@ def read(
         return table, {model: MODELS[model] for model in (ONE_DIMENSION if d == 1 else STRUCTURES)}
     others = ["auto"] if several and not many else []
     return table, dict(
-        row if row and (d == 1 or row[0] not in ONE_DIMENSION) else _refuse(name, model, d, others)
+        row if row and suits(row[1], d) else _refuse(name, model, d, others)
         for model, row in zip(given, rows, strict=True)
     )
 

@@ -69,11 +69,16 @@ def screen(data: WeightedTable, models: Mapping[str, Model], numbers: Sequence[i
     columns = dependent_columns(whole) if len(whole) > d and table.levels is None else []
     dependent = _sentence(table, columns, "a linear combination of other columns")
     refused: dict[tuple[int, str], str] = {}
+    flat = (
+        constant or dependent or ("" if n_distinct > d else "there are no more rows than columns")
+    )
     for c, (model, row) in product(numbers, models.items()):
         if row.structure is None:
             continue
         structure = TABLE[row.structure]
-        if constant and not structure.spherical:
+        if flat and row.has_noise:
+            refused[c, model] = f"the data fill no volume that noise could be uniform over: {flat}"
+        elif constant and not structure.spherical:
             refused[c, model] = constant
         elif dependent and not structure.diagonal:
             refused[c, model] = dependent

@@ -214,6 +214,8 @@ def check_request(
     found = open_source(source)
     reading = reading_of(found, *table)
     _, models = read(np.zeros((2, len(reading.columns))), "model", model)
+    if estimator["noise"] is not False or any(row.has_noise for row in models.values()):
+        raise InputError("noise", "be False for data in partitions", estimator["noise"])
     options = CalibrationOptions.check(n_models=len(models), **estimator)
     if METHODS[options.method].needs_estimate:
         names = [repr(name) for name, row in METHODS.items() if not row.needs_estimate]

@@ -334,7 +334,7 @@ def find_result(
     weights = np.ones(len(kept))
     mixture = selection.best
     posteriors = mixture.posteriors_of(table.values)
-    sets = options.sets_for(posteriors, weights)
+    sets = options.sets_for(posteriors, weights, has_noise=mixture.has_noise)
     compared = find_sample(posteriors, weights, options)
     intervals = find_intervals(replicates, table, compared, options, n_jobs, None)
     found = find_partition(

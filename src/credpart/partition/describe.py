@@ -1,12 +1,13 @@
 """A partition as a table and as text."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from credpart._arrays import IntArray
-from credpart.focal import set_names
+from credpart.focal import EMPTY, set_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,11 +29,17 @@ def frame(partition: "EvidentialPartition") -> "pd.DataFrame":
     values = np.hstack([partition.masses, partition.belief(), partition.plausibility()])
     table = pd.DataFrame(values, columns=columns)
     numbers = partition.cluster_names or np.arange(1, partition.n_clusters + 1)
-    table.insert(0, "label", np.asarray(numbers)[partition.labels])
+    labels = np.asarray(numbers)[partition.labels]
+    table.insert(0, "label", np.where(partition.is_outlier, _outlier_as(labels), labels))
     table.insert(1, "set_label", [names[k] for k in partition.set_labels])
     if partition.index is not None:
         table.index = pd.Index(partition.index)
     return table
+
+
+def _outlier_as(labels: NDArray[Any]) -> Any:
+    """What stands for the cluster of an object in none: -1, or among names the empty set."""
+    return -1 if labels.dtype.kind in "iu" else EMPTY
 
 
 def count_sets(set_labels: IntArray, n_sets: int) -> IntArray:

@@ -232,6 +232,26 @@ class EvidentialPartition:
         return measures.most_plausible(self.plausibility())
 
     @property
+    def may_be_outliers(self) -> bool:
+        """Whether the empty set is a focal set, so that objects may belong to no cluster."""
+        return not bool(self.focal_sets.any(axis=1).all())
+
+    @property
+    def is_outlier(self) -> BoolArray:
+        """Objects (n,) whose set of highest mass is the empty set: they belong to no cluster."""
+        return np.asarray(~self.focal_sets[self.set_labels].any(axis=1))
+
+    @property
+    def labels_or_outlier(self) -> IntArray:
+        """`labels`, with -1 for outliers as scikit-learn has it.
+
+        >>> sets = focal_sets(2, "singletons", empty=True)
+        >>> EvidentialPartition([[0.9, 0.1, 0.0], [0.2, 0.0, 0.8]], sets).labels_or_outlier
+        array([-1,  1])
+        """
+        return np.where(self.is_outlier, -1, self.labels)
+
+    @property
     def set_labels(self) -> IntArray:
         """The row of `focal_sets` with the highest mass; ties go to the lowest."""
         return np.asarray(self.masses.argmax(axis=1))
@@ -357,7 +377,8 @@ class EvidentialPartition:
         """Return a DataFrame with one row for each object.
 
         Its columns are "label" (the most plausible cluster), "set_label" (the set of most mass),
-        masses, beliefs and plausibilities.  Clusters have names or numbers from 1, not from 0.
+        masses, beliefs and plausibilities.  Clusters have names or numbers from 1, not from 0; the
+        label of an outlier is -1, or "∅" among names.
 
         >>> EvidentialPartition.from_hard([1]).to_frame()
            label set_label  m{1}  m{2}  bel{1}  bel{2}  pl{1}  pl{2}

@@ -15,6 +15,7 @@ SYMBOLS = ("o", "^", "+", "s", "x", "D", "v", "*", "<", "P", ">", "p")
 LINES = ("-", "--", "-.", ":")
 HATCHES = ("////", "xxxx", "....", "\\\\\\\\", "||||", "++++", "----", "oo", "**")
 GREY = "#767676"
+OUTLIER_SYMBOL = SYMBOLS.index("x")
 GOLDEN = (5**0.5 - 1) / 2  # steps of it leave no two of their places close
 
 

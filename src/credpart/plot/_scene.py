@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 from numpy.typing import ArrayLike
@@ -28,7 +29,7 @@ from credpart.plot._canvas import (
     object_names,
     plain,
 )
-from credpart.plot._palette import GREY, SYMBOLS, colours, symbols
+from credpart.plot._palette import GREY, OUTLIER_SYMBOL, SYMBOLS, colours, symbols
 from credpart.plot._plane import Plane, check_view, class_codes, plane
 
 Features = Sequence[int | str] | None
@@ -41,7 +42,7 @@ class Scene:
     ax: Axes
     view: Plane
     points: Array  # (n, 2)
-    labels: IntArray  # (n,) clusters
+    labels: IntArray  # (n,) clusters; -1 for outliers
     palette: Array  # (c, 3)
     names: Sequence[str]  # of the clusters
     classes: Sequence[str]  # names of the true classes, if any
@@ -63,7 +64,8 @@ class Scene:
         view = plane(table, features)
         if isinstance(names, int):
             names = check_cluster_names(None, names)
-        known, codes = class_codes(classes, len(labels)) if classes is not None else ([], labels)
+        own = np.where(labels < 0, OUTLIER_SYMBOL, labels)
+        known, codes = class_codes(classes, len(labels)) if classes is not None else ([], own)
         if classes is None and len(labels) > MOST_SYMBOLS:
             codes = np.zeros_like(labels)
         points, palette = view.project(table.values), colours(len(names))
@@ -72,10 +74,11 @@ class Scene:
     def draw(self, area: ArrayLike | None = None, depth: ArrayLike = 1.0) -> None:
         """Draw the objects: clusters as colours, true classes (or clusters again) as symbols.
 
-        Colours have a depth from 0, white, to 1.
+        Colours have a depth from 0, white, to 1; outliers are grey.
         """
         depth = np.broadcast_to(depth, len(self.labels))[:, None]
-        colour = 1.0 - depth * (1.0 - self.palette[self.labels])
+        with_grey = np.vstack([self.palette, to_rgb(GREY)])  # the last, so that -1 is grey
+        colour = 1.0 - depth * (1.0 - with_grey[self.labels])
         draw_objects(self.ax, self.points, colour, self.codes, area)
 
     def ring(self, chosen: BoolArray) -> None:
@@ -109,9 +112,12 @@ class Scene:
             marker_key(f"class {plain(name)}", SYMBOLS[code], GREY)
             for name, code in zip(self.classes, symbols(np.arange(len(self.classes))), strict=True)
         ]
+        if (self.labels < 0).any():
+            mark = "s" if self.classes or self.dotted else SYMBOLS[OUTLIER_SYMBOL]
+            entries.append(marker_key("outlier", mark, GREY))
         beside(self.ax, [*entries, *keys])
         if self.named:
-            present = np.unique(self.labels)
+            present = np.unique(self.labels[self.labels >= 0])
             places = [np.median(self.points[self.labels == k], axis=0) for k in present]
             names = [plain(self.names[k]) for k in present]
             name_places(self.ax, names, np.array(places), "x-small")

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from credpart._arrays import Array
 from credpart._checks import check_data, check_positive
 from credpart.focal import check_cluster_names
-from credpart.mixture.fit import MixtureFit
+from credpart.mixture.fit import MixtureFit, largest_posterior, most_probable
 from credpart.partition import EvidentialPartition
 from credpart.plot._canvas import marker_area, marker_key
 from credpart.plot._components import check_numbers, moments
@@ -61,8 +61,8 @@ def partition(
     -------
     Axes
         With hulls, solid around the lower and broken around the upper approximations of all
-        objects; objects that may be in several clusters have a ring.  Of more than 20 000
-        objects a random sample is drawn, and a note says so.
+        objects; objects that may be in several clusters have a ring, outliers are grey.  Of more
+        than 20 000 objects a random sample is drawn, and a note says so.
 
     Examples
     --------
@@ -75,7 +75,8 @@ def partition(
     """
     names = check_cluster_names(partition.cluster_names, partition.n_clusters)
     lower, upper = partition.lower_approximation(rule), partition.upper_approximation(rule)
-    scene = Scene.of(X, partition.labels, names, features=features, classes=classes, ax=ax)
+    labels = partition.labels_or_outlier
+    scene = Scene.of(X, labels, names, features=features, classes=classes, ax=ax)
     scene.draw()
     for k, colour in enumerate(scene.palette):
         for members, line in ((upper[:, k], "--"), (lower[:, k], "-")):
@@ -125,7 +126,7 @@ def classification(
     check_numbers(fit)
     radius = check_positive("radius", radius)
     values, posteriors = check_data(X).values, fit.posteriors(X)
-    labels = posteriors.argmax(axis=1)
+    labels = most_probable(posteriors)
     scene = Scene.of(X, labels, fit.n_clusters, features=features, classes=classes, ax=ax)
     scene.draw(depth=BEHIND if scene.named else 1.0)
     means, covariances = moments(fit, values, posteriors)
@@ -162,10 +163,11 @@ def uncertainty(
     """
     values = check_data(X).values
     posteriors = fit.posteriors(values)
-    order = np.argsort(-posteriors.max(axis=1), kind="stable")  # the uncertain ones on top
-    doubt = 1.0 - posteriors.max(axis=1)[order]
+    largest = largest_posterior(posteriors)
+    order = np.argsort(-largest, kind="stable")  # the uncertain ones on top
+    doubt = 1.0 - largest[order]
     sorted_X = X.iloc[order] if hasattr(X, "iloc") else values[order]
-    labels = posteriors.argmax(axis=1)[order]
+    labels = most_probable(posteriors)[order]
     scene = Scene.of(sorted_X, labels, fit.n_clusters, features=features, ax=ax)
     scene.draw(
         uncertain_area(doubt, len(values)), PALEST + (1.0 - PALEST) * np.minimum(1, 2 * doubt)

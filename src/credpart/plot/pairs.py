@@ -11,7 +11,7 @@ from scipy.spatial.distance import squareform
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart._checks import check_choice, check_data, check_integer
 from credpart.errors import InputError
-from credpart.focal import check_cluster_names
+from credpart.focal import EMPTY, check_cluster_names
 from credpart.intervals import PairwiseIntervals
 from credpart.partition import EvidentialPartition, Relational
 from credpart.plot._canvas import draw_cloud, new_axes, note, object_names, plain
@@ -258,7 +258,7 @@ def relational(
     if n > MOST_OBJECTS:
         rows = np.sort(np.random.default_rng(0).choice(n, MOST_OBJECTS, replace=False))
     if n > MOST_NAMES:
-        rows = rows[np.argsort(partition.labels[rows], kind="stable")]
+        rows = rows[np.argsort(partition.labels_or_outlier[rows], kind="stable")]
     ax = new_axes(ax, (5.0, 4.2))
     masses = EvidentialPartition(partition.masses[rows], partition.focal_sets).relational()
     image = ax.imshow(read(masses), cmap="Greys", vmin=0.0, vmax=1.0, interpolation="nearest")
@@ -321,9 +321,9 @@ def _square(ax: Axes | None) -> Axes:
 
 def _mark_clusters(ax: Axes, partition: EvidentialPartition, rows: IntArray) -> None:
     """Name the clusters along a matrix whose objects are sorted by them."""
-    labels = partition.labels[rows]
+    labels = partition.labels_or_outlier[rows]
     present, starts, counts = np.unique(labels, return_index=True, return_counts=True)
-    names = check_cluster_names(partition.cluster_names, partition.n_clusters)
+    names = (*check_cluster_names(partition.cluster_names, partition.n_clusters), EMPTY)
     for start in starts[1:] if len(starts) <= MOST_NAMES else []:
         ax.axhline(start - 0.5, color=COLOURS[1], linewidth=0.5)
         ax.axvline(start - 0.5, color=COLOURS[1], linewidth=0.5)

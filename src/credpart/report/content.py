@@ -13,6 +13,7 @@ from credpart import __version__
 from credpart._checks import Table
 from credpart.focal import check_cluster_names
 from credpart.metrics import confusion
+from credpart.mixture.models import NOISE
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
 from credpart.partition.describe import counts_by_kind
@@ -102,7 +103,11 @@ def describe_model(name: str) -> str:
     'EII: volume equal, shape round'
     >>> describe_model("skew-t")
     'skew-t'
+    >>> describe_model("EII+noise")
+    'EII: volume equal, shape round; and noise'
     """
+    if name.endswith(NOISE):
+        return f"{describe_model(name.removesuffix(NOISE))}; and noise"
     if len(name) != 3 or not set(name) <= set(LETTERS):
         return name
     aspects = [

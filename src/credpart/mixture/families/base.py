@@ -71,6 +71,8 @@ class MixtureFamily(ABC, Generic[P]):
     - ``natural_parameters(params)``: coefficients whose products with the features are the log
       joint densities, if there are any; then the report can carry the replicates.
     - ``embed(params)`` takes a mixture of a nested family as one of this family.
+    - ``has_noise``: `log_joint` has one row more than there are components, for objects that belong
+      to none of them: see `families.noise`.
     - ``is_linearisable``: replicates of large samples may be found without refits.  This needs
       natural parameters, statistics that are weighted sums of the features, of which the first is
       1, no prior, an M-step that is smooth, and ``mean_statistics(params)``.
@@ -117,6 +119,7 @@ class MixtureFamily(ABC, Generic[P]):
     is_normal: ClassVar[bool] = False  # components are normal, so that normality can be tested
     has_slow_em: ClassVar[bool] = False  # the data say little about the latent variables
     is_linearisable: ClassVar[bool] = False  # large samples need no refits for their replicates
+    has_noise: ClassVar[bool] = False  # an object may belong to no component
     params_type: ClassVar[type[Parameters] | None] = None  # the NamedTuple: saved models need it
 
     def __init__(self, X: Array) -> None:

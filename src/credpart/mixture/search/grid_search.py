@@ -175,10 +175,10 @@ class FamilySearch:
     def _nested_clusters(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Array]]:
         """Statistics of the posteriors of nested models of smaller families, for a model."""
         for cell, answer in self._nested_answers(smaller):
-            family, data = answer.problem
-            resp = family.log_joint(data.features, answer.mixture.params)
+            (family, data), params = answer.problem, answer.mixture.params
+            resp = family.log_joint(data.features, params)
             normalise(resp)
-            yield cell, self.problem.statistics(resp[0])
+            yield cell, self.problem.statistics(resp[0, : params[0].shape[1]])  # noise left out
 
     def _embedded(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Array]]:
         """The answers of nested models of smaller families, as mixtures of this family."""

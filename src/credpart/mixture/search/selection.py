@@ -15,7 +15,7 @@ from credpart.errors import DataError, DegenerateMixtureError
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import gathered
 from credpart.mixture.fit import N_STARTS, MixtureFit, SearchOptions, as_fit
-from credpart.mixture.models import Model, read, taking_part
+from credpart.mixture.models import NOISES, Model, check_noise, read, taking_part
 from credpart.mixture.notebook import selection_html
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits
 from credpart.mixture.screening import screen
@@ -104,6 +104,7 @@ def select_mixture(
     criterion: str = "bic",
     *,
     sample_weight: ArrayLike | None = None,
+    noise: bool | str = False,
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
     n_starts: int = N_STARTS,
@@ -127,6 +128,9 @@ def select_mixture(
         it is "latent-class" or "mixed".
     criterion : {"bic", "icl", "aic"}
         What to maximise, with the sign of mclust.
+    noise : bool or "auto"
+        Whether mixtures have a component for outliers, as in `fit_mixture`.  "auto" fits each model
+        without and with it, as "VVV" and "VVV+noise", and the criterion chooses.
     sample_weight, tol, max_iter, n_starts, random_state
         As in `fit_mixture`.
     n_jobs : int, optional
@@ -166,6 +170,7 @@ def select_mixture(
     [-562.6, -580.8]
     """
     table, chosen = read(X, "models", models, missing=missing)
+    chosen = NOISES[check_noise(noise)](chosen)
     numbers = check_cluster_numbers(n_clusters, auto=AUTO)
     check_choice("criterion", criterion, CRITERIA)
     data = WeightedTable.check(table, sample_weight)

@@ -1,10 +1,11 @@
 // What the colours of the objects can show: one row for each.
 
-import { isBetweenClusters } from "./evidence.js";
+import { isBetweenClusters, isOutlier } from "./evidence.js";
 import { hasRings, symbolOf } from "./symbols.js";
 import { interpolatedColour, meanColour } from "./theme.js";
 
 const GREY = "#767676";
+const OUTLIER = "x";
 const LEAST_AMBIGUOUS = "#bec4cc";
 const MOST_AMBIGUOUS = "#d53c00"; // it differs from the other in lightness too
 const AMBIGUITY_STEPS = 8;
@@ -17,11 +18,14 @@ export const COLOURINGS = {
     isAvailable: () => true,
     key: (data, i) => data.labels[i] * data.f + data.setLabels[i],
     appearance: (data, i) => ({
-      symbol: symbolOf(data, data.labels[i]),
+      symbol: isOutlier(data, i) ? OUTLIER : symbolOf(data, data.labels[i]),
       colour: setColour(data, data.setLabels[i]),
       isRinged: isBetweenClusters(data, data.setLabels[i]),
     }),
-    legend: (data) => namedEntries(data, "cluster", data.clusterNames, data.clusterColours),
+    legend: (data) => [
+      ...namedEntries(data, "cluster", data.clusterNames, data.clusterColours),
+      ...outlierEntries(data),
+    ],
   },
   ambiguity: {
     name: "ambiguity",
@@ -58,6 +62,12 @@ export function setColour(data, set) {
   const members = data.members[set];
   return members.length ? meanColour(members.map((k) => data.clusterColours[k])) : GREY;
 }
+
+// An entry for outliers, where there may be any.
+const outlierEntries = (data) =>
+  data.members.some((members) => !members.length)
+    ? [{ symbol: OUTLIER, colour: GREY, text: "outlier" }]
+    : [];
 
 const ambiguityStep = (share) => Math.round(AMBIGUITY_STEPS * share);
 

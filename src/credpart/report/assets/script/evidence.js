@@ -2,7 +2,10 @@
 //
 // `data.members[s]` lists the clusters of the focal set s.
 
-export const isBetweenClusters = (data, set) => data.members[set].length !== 1;
+export const isBetweenClusters = (data, set) => data.members[set].length > 1;
+
+// The set of most mass is the empty one: the object belongs to no cluster.
+export const isOutlier = (data, i) => data.members[data.setLabels[i]].length === 0;
 
 export const massesOf = (data, i) => data.masses.subarray(i * data.f, (i + 1) * data.f);
 

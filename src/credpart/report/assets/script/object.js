@@ -2,7 +2,7 @@
 
 import { setColour } from "./colourings.js";
 import { byId, element, note, svgElement } from "./dom.js";
-import { clusterBounds, massesOf } from "./evidence.js";
+import { clusterBounds, isOutlier, massesOf } from "./evidence.js";
 import { shortNumber, threeDecimals } from "./format.js";
 import { memoize } from "./memoize.js";
 import { adapted } from "./theme.js";
@@ -60,6 +60,9 @@ export function clusterSentence(data, i) {
   const [belief, plausibility] = clusterBounds(data, i, cluster).map(threeDecimals);
   const known = data.classLabels ? `, class ${data.classNames[data.classLabels[i]]}` : "";
   const name = data.clusterNames[cluster];
+  if (isOutlier(data, i)) {
+    return `An outlier, in no cluster${known}. Cluster ${name}: plausibility ${plausibility}.`;
+  }
   return `Cluster ${name}: belief ${belief}, plausibility ${plausibility}${known}.`;
 }
 

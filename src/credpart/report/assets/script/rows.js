@@ -1,6 +1,6 @@
 // The rows of the table of objects: its columns, filters, and order.
 
-import { isBetweenClusters } from "./evidence.js";
+import { isBetweenClusters, isOutlier } from "./evidence.js";
 import { threeDecimals } from "./format.js";
 import { memoize } from "./memoize.js";
 
@@ -14,8 +14,10 @@ export const COLUMNS = {
     isAvailable: (data) => data.classNames.length > 0,
   },
   cluster: {
-    ...textColumn("Cluster", (data, i) => data.clusterNames[data.labels[i]]),
-    value: (data, i) => data.labels[i],
+    ...textColumn("Cluster", (data, i) =>
+      isOutlier(data, i) ? "none" : data.clusterNames[data.labels[i]],
+    ),
+    value: (data, i) => (isOutlier(data, i) ? data.c : data.labels[i]),
   },
   set: {
     ...textColumn("Set", (data, i) => data.setNames[data.setLabels[i]]),
