@@ -111,7 +111,9 @@ class DrawsResult(CalibratedResult):
         draws = self.replicates
         return draws.estimate if isinstance(draws, PosteriorDraws) else None
 
-    def predict_masses(self, X: Any, *, n_jobs: int | None = None, verbose: int = 0) -> NoReturn:
+    def predict_masses(
+        self, X: Any, *, labels: Any = None, n_jobs: int | None = None, verbose: int = 0
+    ) -> NoReturn:
         """Refused: draws say nothing about other objects."""
         _refuse("mixture")
 

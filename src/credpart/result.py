@@ -23,6 +23,7 @@ from credpart.calibration_options import CalibrationOptions
 from credpart.errors import InputError, InputTypeError
 from credpart.intervals import METHODS, PairwiseIntervals, by_object, pairwise_intervals
 from credpart.mixture.fit import MixtureFit
+from credpart.mixture.known_labels import NOTHING, KnownLabels
 from credpart.mixture.search.selection import Selection
 from credpart.pairs import (
     Chosen,
@@ -76,6 +77,8 @@ class CalibratedResult:
         Seconds of each stage: select, bootstrap, intervals, partition.
     groups, strata : array of int, shape (n,), or None
         Codes of the groups and strata in which objects were resampled.
+    known_labels : KnownLabels or None
+        What was known already of the clusters of objects.
 
     Examples
     --------
@@ -104,6 +107,7 @@ class CalibratedResult:
     timings: Mapping[str, float]
     groups: IntArray | None = None
     strata: IntArray | None = None
+    known_labels: KnownLabels | None = None
 
     def __post_init__(self) -> None:
         codes = [array for array in (self.groups, self.strata) if array is not None]
@@ -159,6 +163,11 @@ class CalibratedResult:
         return list(range(self.n_objects) if self.data.index is None else self.data.index)
 
     @property
+    def mixture_values(self) -> Array:
+        """The data as the mixtures read them: with what is known of the clusters of objects."""
+        return (self.known_labels or NOTHING).attach(self.data).values
+
+    @property
     def rmse(self) -> float:
         """Root mean square distance between the bounds of [Bel, Pl] and of the intervals.
 
@@ -172,7 +181,8 @@ class CalibratedResult:
     @property
     def models(self) -> list[Any]:
         """The models that were tried: names, and the classes of families of one's own."""
-        own = {type(fit.family).__name__: type(fit.family) for fit in self.selection.fits.values()}
+        families = [type(fit.family.innermost) for fit in self.selection.fits.values()]
+        own = {family.__name__: family for family in families}
         return [own.get(name, name) for name in self.selection.models]
 
     def parameters(self) -> dict[str, Any]:
@@ -227,7 +237,8 @@ class CalibratedResult:
         """
         rows, estimate = self.sample.rows, self.estimate
         with shown("intervals", verbose) as progress:
-            posteriors = self.replicates.posteriors_of(self.data.values[rows], n_jobs=n_jobs)
+            values = self.mixture_values[rows]
+            posteriors = self.replicates.posteriors_of(values, n_jobs=n_jobs)
             return pairwise_intervals(
                 posteriors,
                 level,
@@ -259,14 +270,16 @@ class CalibratedResult:
             overlap=overlap,
         )
         sets, timings = options.sets_for(self.posteriors, self.weights), dict(self.timings)
+        known = self.known_labels or NOTHING
+        data, allowed = known.attach(self.data), known.allowed_sets(sets)
         with shown("intervals", verbose, timings) as progress:
             intervals = find_intervals(
-                self.replicates, self.data, self.sample, options, n_jobs, progress, self.estimate
+                self.replicates, data, self.sample, options, n_jobs, progress, self.estimate
             )
         with shown("partition", verbose, timings) as progress:
             found = find_partition(
                 self.replicates,
-                WeightedTable(self.data, self.weights),
+                WeightedTable(data, self.weights),
                 self.posteriors,
                 self.sample,
                 intervals,
@@ -274,6 +287,7 @@ class CalibratedResult:
                 options,
                 n_jobs,
                 progress,
+                allowed,
             )
         return self._with(options=options, intervals=intervals, timings=timings, **found._asdict())
 
@@ -313,10 +327,22 @@ class CalibratedResult:
         found = self.refit_partition(level=audit.recommended_level, n_jobs=n_jobs, verbose=verbose)
         return replace(found, options=replace(found.options, nominal_level=audit.nominal_level))
 
-    def predict_masses(self, X: Any, *, n_jobs: int | None = None, verbose: int = 0) -> Array:
-        """Masses (m, f) of new objects, each against the fitted ones."""
-        values = self.mixture.columns.read(X).values
-        return self.masses_of(values, n_jobs=n_jobs, verbose=verbose)
+    def predict_masses(
+        self, X: Any, *, labels: Any = None, n_jobs: int | None = None, verbose: int = 0
+    ) -> Array:
+        """Masses (m, f) of new objects, each against the fitted ones.
+
+        ``labels`` say what is known of their clusters, as in the fit; a fit without labels takes
+        none.
+        """
+        table = self.mixture.columns.read(X)
+        if self.known_labels is None and labels is not None:
+            raise InputError("labels", "be None for a model that was fitted without", labels)
+        names = None if self.known_labels is None else self.known_labels.names
+        known = KnownLabels.check(labels, len(table.values), names)
+        known.numbers([self.mixture.n_clusters], is_auto=False)
+        values, allowed = known.attach(table).values, known.allowed_sets(self.partition.focal_sets)
+        return self.masses_of(values, allowed, n_jobs=n_jobs, verbose=verbose)
 
     def known(self, *, n_jobs: int | None = None) -> Landmarks:
         """The objects that new ones are compared with, which may be all that were fitted."""
@@ -326,7 +352,7 @@ class CalibratedResult:
         return as_landmarks(
             Chosen(places, self.weights[places]),
             self.replicates,
-            self.data.values,
+            self.mixture_values,
             self.partition,
             self.options,
             n_jobs,
@@ -334,13 +360,20 @@ class CalibratedResult:
             self.intervals.pointwise_level,
         )
 
-    def masses_of(self, values: Array, *, n_jobs: int | None = None, verbose: int = 0) -> Array:
+    def masses_of(
+        self,
+        values: Array,
+        allowed: BoolArray | None = None,
+        *,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> Array:
         """`predict_masses` of checked values (m, d), in which categories are codes."""
         known, estimate = self.known(n_jobs=n_jobs), None
         if METHODS[self.options.method].needs_estimate:
             estimate = self.mixture.posteriors_of(values)
         with shown("predict", verbose) as progress:
-            return masses_from(known, self.replicates, values, n_jobs, progress, estimate)
+            return masses_from(known, self.replicates, values, n_jobs, progress, estimate, allowed)
 
 
 def _one_or_all(values: Sequence[Any]) -> Any:
@@ -397,10 +430,12 @@ def find_partition(
     options: CalibrationOptions,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    allowed: BoolArray | None = None,
 ) -> Found:
     """Algorithm 2 for a sample, which may be all objects; landmarks give others their masses.
 
-    It starts from the posteriors: so cluster k is component k of the mixture.
+    It starts from the posteriors: so cluster k is component k of the mixture.  ``allowed`` (n, f)
+    says which focal sets may carry mass, if not all.
     """
     rows, values = sample.rows, data.table.values
     n, c = posteriors.shape
@@ -409,6 +444,7 @@ def find_partition(
         intervals,
         sets,
         sample_weight=sample.weights,
+        allowed=None if allowed is None else allowed[rows],
         start=from_posteriors(posteriors[rows], sets),
         progress=None if progress is None else _scaled(progress, 0.0, 0.5 if is_sampled else 1.0),
     )
@@ -428,7 +464,7 @@ def find_partition(
     if not is_sampled or landmarks is None:
         return Found(replace(found.partition, index=data.table.index), found.objective, landmarks)
     rest = None if progress is None else _scaled(progress, 0.5, 1.0)
-    masses = masses_from(landmarks, replicates, values, n_jobs, rest, posteriors)
+    masses = masses_from(landmarks, replicates, values, n_jobs, rest, posteriors, allowed)
     partition = EvidentialPartition(masses, sets, index=data.table.index)
     compared = EvidentialPartition(masses[rows], sets)
     objective = estimated_objective(intervals, compared, sample, data.weights)
@@ -468,10 +504,12 @@ def masses_from(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     estimate: Array | None = None,
+    allowed: BoolArray | None = None,
 ) -> Array:
     """Masses (m, f) of objects with checked values (m, d), block by block.
 
-    ``estimate`` has their posteriors (m, c) in the fit, for methods that need them.
+    ``estimate`` has their posteriors (m, c) in the fit, for methods that need them; ``allowed``
+    (m, f) says which focal sets may carry mass, if not all.
     """
     n_known, c, B = landmarks.posteriors.shape
     size = max(1, NEW_VALUES // (B * c + 2 * n_known))
@@ -480,7 +518,8 @@ def masses_from(
         rows = slice(first, first + size)
         new = replicates.posteriors_of(values[rows], n_jobs=n_jobs)
         point = None if estimate is None else estimate[rows]
-        masses[rows] = landmarks.masses(new, estimate=point, n_jobs=n_jobs)
+        inside = None if allowed is None else allowed[rows]
+        masses[rows] = landmarks.masses(new, estimate=point, allowed=inside, n_jobs=n_jobs)
         if progress is not None:
             progress("predict", min(1.0, rows.stop / len(values)))
     return masses

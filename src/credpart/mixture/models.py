@@ -21,6 +21,7 @@ from credpart.errors import DataWarning, InputError
 from credpart.mixture.covariance.structures import NAMES, ONE_DIMENSION, STRUCTURES, TABLE
 from credpart.mixture.families import LAWS, Family, Gaussian, LatentClass, LocationScale, Mixed
 from credpart.mixture.families.base import MixtureFamily
+from credpart.mixture.families.labelled import Labelled
 
 Make = Callable[[WeightedTable, Sequence[str]], Family]  # data, structures -> family
 
@@ -101,7 +102,8 @@ def _rows(law: str, *smaller: str) -> dict[str, Model]:
     return rows
 
 
-FAMILIES = (Gaussian, LocationScale, LatentClass, Mixed)  # the built-in ones, for saved files
+# The built-in ones, for saved files.
+FAMILIES = (Gaussian, LocationScale, LatentClass, Mixed, Labelled)
 MODELS: Mapping[str, Model] = {
     **{
         name: Model("gaussian", _gaussian, name, row.nested, row.nested)

@@ -122,6 +122,11 @@ class MixtureFamily(ABC, Generic[P]):
     def __init__(self, X: Array) -> None:
         self.n_columns = X.shape[1]
 
+    @property
+    def innermost(self) -> "Family":
+        """The family itself; of one that adds something to another, that of the components."""
+        return self  # type: ignore[return-value]
+
     # What EM asks
 
     def features(self, X: Array) -> Array:
