@@ -29,6 +29,7 @@ from credpart.mixture.known_labels import KnownLabels, matched
 from credpart.mixture.models import rows_of
 from credpart.mixture.optimisation.em import first_iteration, iterate
 from credpart.mixture.search.grid_search import model_sets
+from credpart.report import to_html
 from credpart.simplex_qp import simplex_qp
 
 IRIS = load_iris()
@@ -287,6 +288,23 @@ def test_a_saved_model_keeps_what_was_known(tmp_path):
     other = again.result_.refit_partition(focal_sets="full")
     same = model.result_.refit_partition(focal_sets="full")
     assert other.partition.masses.tobytes() == same.partition.masses.tobytes()
+
+
+def test_an_object_stays_in_a_cluster_that_a_replicate_has_lost():
+    fit = fit_mixture(X, 3, "VVI", labels=SOME)
+    lost = fit.internal._replace(
+        proportions=np.array([[0.5, 0.5, 0.0]]), natural=fit.internal.natural.copy()
+    )
+    lost.natural[0, 2, 0] += fit.family.log_shares(np.zeros(1))[0]
+    known = KnownLabels.check([2, None], 2)
+    features = fit.family.features(known.attach(check_data(X[:2])).values)
+    joint = fit.family.log_joint(features, lost)[0]
+    assert joint.argmax(axis=0).tolist() == [2, 0]
+    assert np.isfinite(joint).all()
+
+
+def test_a_report_says_that_labels_were_known():
+    assert "labels of 22 of 150 objects" in to_html(calibrated(SOME, n_replicates=20).result_)
 
 
 def test_a_start_keeps_every_cluster_that_can_have_objects():
