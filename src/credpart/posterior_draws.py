@@ -6,7 +6,7 @@ one draw, so clusters may have any order, and draws any numbers of clusters.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, NoReturn
 
 import numpy as np
@@ -82,7 +82,8 @@ class DrawsResult(CalibratedResult):
     __slots__ = ()
 
     def __init__(self, **parts: Any) -> None:
-        for name, value in parts.items():
+        defaults = {one.name: one.default for one in fields(self) if one.default is not MISSING}
+        for name, value in (defaults | parts).items():
             object.__setattr__(self, name, value)
         self.__post_init__()
 
