@@ -292,6 +292,14 @@ def audit(
             "Data sets drawn from a mixture have independent objects: an audit would say nothing "
             "of intervals for objects that are not.",
         )
+    if result.known_labels is not None:
+        raise InputError(
+            "model",
+            "be fitted without labels",
+            Message("a fit with them"),
+            "Data sets drawn from a mixture have no labels: an audit would say nothing of "
+            "intervals that labels shorten.",
+        )
     count = check_integer("n_datasets", n_datasets, at_least=1)
     design = make_design(result, _check_replicates(result, n_replicates))
     if contenders:

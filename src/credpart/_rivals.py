@@ -29,6 +29,7 @@ from credpart.intervals import PairwiseIntervals, pairwise_intervals, pairwise_p
 from credpart.mixture.covariance.structures import ONE_DIMENSION, STRUCTURES
 from credpart.mixture.families.noise import OUTLIER
 from credpart.mixture.fit import MixtureFit, SearchOptions, most_probable
+from credpart.mixture.known_labels import NOTHING
 from credpart.mixture.models import MODELS, Model, rows_of
 from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.selection import select
@@ -192,11 +193,13 @@ def fit_rivals(
 ) -> tuple[dict[Cell, MixtureFit], dict[Cell, str]]:
     """All rivals by number of clusters and model, and why others are missing."""
     chosen, options = result.mixture, result.options
-    data = WeightedTable(result.data, result.weights)
+    data, known = WeightedTable(result.data, result.weights), result.known_labels or NOTHING
     most = len(np.unique(sortable(data.seen), axis=0)) - 1  # clusters that the data can carry
     most = min(most, int(np.ceil(data.weights.sum())) - 1)
     c, tried = chosen.n_clusters, result.selection.numbers
-    others = sorted({c - 1, c + 1, min(tried) - 1, max(tried) + 1} & set(range(1, most + 1)) - {c})
+    fewest = max(1, known.n_named)
+    near = {c - 1, c + 1, min(tried) - 1, max(tried) + 1} & set(range(fewest, most + 1)) - {c}
+    others = sorted(k for k in near if known.may_be(k))
     given = rows_of(one for one in result.models if not isinstance(one, str) or one in MODELS)
     structures, families = comparable_models(chosen, given)
     search = SearchOptions.check(options.limits, 1, options.seed, n_jobs)
@@ -210,7 +213,7 @@ def fit_rivals(
             if not numbers:
                 continue
             try:
-                selection = select(data, numbers, models, search, "bic", progress, chosen)
+                selection = select(data, numbers, models, search, "bic", progress, chosen, known)
             except CredpartError as error:  # no model could be fitted
                 missing |= {(k, name): str(error) for k in numbers for name in models}
                 continue
@@ -252,7 +255,7 @@ def compare_rivals(
     """The tables of rivals that were fitted."""
     import pandas as pd
 
-    chosen, partition, values = result.mixture, result.partition, result.data.values
+    chosen, partition, values = result.mixture, result.partition, result.mixture_values
     rows = random_rows(result.n_objects, MOST_OBJECTS, result.options.seed)
     pairs = Pairs(intervals_among(result, rows), result.weights[rows])
     in_set = partition.focal_sets[partition.set_labels]  # (n, c)
@@ -289,7 +292,7 @@ def intervals_among(result: CalibratedResult, rows: IntArray) -> PairwiseInterva
     """The intervals of all pairs of some objects."""
     if len(rows) == result.n_objects == result.intervals.n_objects:
         return result.intervals
-    values, method = result.data.values[rows], result.options.method
+    values, method = result.mixture_values[rows], result.options.method
     moved = result.influence_for(method)
     return pairwise_intervals(
         result.replicates.posteriors_of(values),

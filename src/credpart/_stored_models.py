@@ -22,7 +22,9 @@ from credpart.calibration_options import CalibrationOptions
 from credpart.intervals import Influence, PairwiseIntervals
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.families.base import MixtureFamily
+from credpart.mixture.families.labelled import Labelled
 from credpart.mixture.fit import MixtureFit, score
+from credpart.mixture.known_labels import ALL, KnownLabels
 from credpart.mixture.models import MODELS
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.optimisation.mixtures import take_params
@@ -46,6 +48,7 @@ SHAPES: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "EvidentialPartition": {"masses": ("f8", ("m", "f")), "focal_sets": ("b", ("f", "c"))},
     "FamilyReplicates": {"rows": ("i", ("b",))},
     "Influence": {"moves": ("f4", ("l", "c", "j")), "weights": ("f4", ("j",))},
+    "KnownLabels": {"codes": ("i", ("n",))},
     "Landmarks": {"weights": ("f8", ("l",)), "posteriors": ("f4", ("l", "k", "B"))},
     "PairwiseIntervals": {
         "lower": ("f8", ("pairs",)),
@@ -156,6 +159,7 @@ def check_result(result: CalibratedResult) -> None:
     check_weights("weights", result.weights, n)
     codes = [array for array in (result.groups, result.strata) if array is not None]
     _require(all(bool((array >= 0).all()) for array in codes), "groups or strata that are none")
+    _check_known_labels(result)
     _check_options(result)
     for fit in {id(fit): fit for fit in (*result.selection.fits.values(), result.mixture)}.values():
         _check_fit(fit, result)
@@ -198,6 +202,27 @@ def _check_pairs(result: CalibratedResult) -> None:
         moves, moving = landmarks.influence
         is_finite = np.isfinite(moves).all() and np.isfinite(moving).all()
         _require(bool(is_finite and (moving >= 0.0).all()), "influences that are none")
+
+
+def _check_known_labels(result: CalibratedResult) -> None:
+    """Labels of these objects, and masses and families that respect them."""
+    known = result.known_labels
+    fits = [fit.family for fit in result.selection.fits.values()]
+    families = [*fits, result.mixture.family, *(part.family for part in result.replicates.parts)]
+    is_labelled = {isinstance(family, Labelled) for family in families}
+    _require(is_labelled == {known is not None}, "families of other labels")
+    if known is None:
+        return
+    _require_types((known, KnownLabels), (known.codes, np.ndarray), (known.n_named, int))
+    names = known.names
+    good = names is None or (isinstance(names, tuple) and _are_texts(names))
+    _require(good and (names is None or len(names) == known.n_named), "names that are none")
+    codes = known.codes if known.codes is not None else np.zeros(1)
+    _require(bool((codes >= 0).all() and (codes <= ALL).all()), "labels that are none")
+    known.numbers([result.mixture.n_clusters], is_auto=False)
+    allowed = known.allowed_sets(result.partition.focal_sets)
+    off = np.where(allowed, 0.0, result.partition.masses) if allowed is not None else np.zeros(1)
+    _require(bool((off == 0.0).all()), "masses that its labels do not allow")
 
 
 def _check_table(table: Table) -> None:
@@ -244,7 +269,7 @@ def _check_fit(fit: MixtureFit, result: CalibratedResult) -> None:
     _check_parameters(fit.family, fit.internal, result.data, np.array([True]))
     row = MODELS.get(fit.model)
     if row is None:
-        _require(fit.model == type(fit.family).__name__, "a model of another family")
+        _require(fit.model == type(fit.family.innermost).__name__, "a model of another family")
         _require(fit.structure is None, "a structure that its model has not")
     else:
         n_parameters = row.n_parameters(fit.family, fit.n_clusters)
@@ -308,7 +333,7 @@ def _check_selection(result: CalibratedResult) -> None:
 
 
 def _check_posteriors(result: CalibratedResult) -> None:
-    mixture, values = result.mixture, result.data.values
+    mixture, values = result.mixture, result.mixture_values
     posteriors, log_density = score(mixture.family, mixture.internal, values)
     _require(result.posteriors.shape == posteriors.shape, "posteriors of other objects")
     gap = np.abs(result.posteriors - posteriors).max(initial=0.0)

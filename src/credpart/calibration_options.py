@@ -29,6 +29,7 @@ from credpart.focal import (
 from credpart.intervals import METHODS, replicates_needed
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
+from credpart.mixture.known_labels import KnownLabels
 from credpart.mixture.models import check_noise
 from credpart.mixture.optimisation.convergence import Limits
 from credpart.mixture.search.selection import AUTO, Selection
@@ -191,6 +192,18 @@ class CalibrationOptions:
             if overlap is None
             else check_integer("overlap", overlap, at_least=1),
         )
+
+    def with_labels(self, known: KnownLabels) -> "CalibrationOptions":
+        """The options where labels are known: there are no fewer clusters than they name."""
+        if not known.is_nothing and RESAMPLING[self.resampling].weigh is None:
+            raise InputError(
+                "resampling",
+                Message("draw weights where ", Name("labels"), " are given"),
+                self.resampling,
+                "Samples from a mixture have no labels: take 'nonparametric' or 'bayesian'.",
+            )
+        numbers = known.numbers(self.n_clusters, is_auto=self.is_auto)
+        return replace(self, n_clusters=tuple(numbers))
 
     def pairs_for(self, n: int, n_clusters: int) -> ComparedPairs:
         """Which pairs of n objects in this number of clusters are compared."""

@@ -17,6 +17,7 @@ from credpart.calibration_options import CalibrationOptions
 from credpart.diagnostics.diagnosis import summarise, summary_html
 from credpart.intervals import PairwiseIntervals
 from credpart.mixture.fit import N_STARTS, MixtureFit
+from credpart.mixture.known_labels import KnownLabels
 from credpart.mixture.models import NOISES, check_noise, read
 from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MAX_ITERATIONS
 from credpart.mixture.search.selection import Selection
@@ -201,6 +202,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         strata: ArrayLike | None = None,
+        labels: Any = None,
     ) -> Self:
         """Fit the mixture, bootstrap it and build the partition.
 
@@ -219,19 +221,26 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             objects of one group are not independent.
         strata : array of shape (n,), optional
             Stratum of each object: bootstrap samples draw objects, or groups, within each.
+        labels : sequence of length n, optional
+            What is known already of the cluster of each object: None or -1 for nothing, a cluster
+            from 0, or a set of clusters.  Or names of clusters: "A", "A|B", "!C" for any but C.
+            The fit, the replicates and the masses respect it, and cluster k is that of label k;
+            names are numbered in alphabetical order.
         """
         data, models = read(X, "model", self.model, at_least=2, missing=self.missing)
         models = NOISES[check_noise(self.noise)](models)
         columns = BaseEstimator()  # a blank one, which learns the number and names of the columns
         validate_data(columns, X, skip_check_array=True)
-        options = self._options(len(models))
-        n, c = len(data.values), max(options.n_clusters)
+        options, n = self._options(len(models)), len(data.values)
+        known = KnownLabels.check(labels, n)
+        options = options.with_labels(known)
+        c = max(options.n_clusters)
         check_pairs(options.pairs_for(n, c).n_sampled or n, options.n_replicates, c)
         weights = check_weights("sample_weight", sample_weight, len(data.values))
         is_new = RESAMPLING[options.resampling].weigh is None
         design = Design.check(groups, strata, weights, is_new=is_new)
         result = calibrate(
-            data, weights, models, options, design, n_jobs=self.n_jobs, verbose=self.verbose
+            data, weights, models, options, design, known, n_jobs=self.n_jobs, verbose=self.verbose
         )
         kept = {name: value for name, value in vars(self).items() if name not in OF_COLUMNS}
         # One assignment: an interruption finds the earlier fit or this one, never parts of both.

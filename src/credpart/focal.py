@@ -424,3 +424,15 @@ def _array(value: Any) -> NDArray[Any]:
 def _read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     array.setflags(write=False)
     return array
+
+
+def within(shares: Array, allowed: BoolArray) -> Array:
+    """Rows of shares (n, k) on what is allowed (n, k); a row that has none there is spread evenly.
+
+    >>> within(np.array([[0.5, 0.2, 0.3], [1.0, 0.0, 0.0]]), np.array([[0, 1, 1]] * 2) > 0)
+    array([[0. , 0.4, 0.6],
+           [0. , 0.5, 0.5]])
+    """
+    kept = np.where(allowed, shares, 0.0)
+    kept = np.where(kept.any(axis=1, keepdims=True), kept, allowed)
+    return np.asarray(kept / kept.sum(axis=1, keepdims=True))

@@ -27,7 +27,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning as DistinctWarning
 from threadpoolctl import threadpool_limits
 
-from credpart._arrays import Array, IntArray, Single, make_read_only
+from credpart._arrays import Array, BoolArray, IntArray, Single, make_read_only
 from credpart._irqp.new_objects import best_rows
 from credpart._messages import Message
 from credpart._threads import one_blas_thread
@@ -187,12 +187,14 @@ class Landmarks:
         *,
         estimate: ArrayLike | None = None,
         influence: Influence | None = None,
+        allowed: BoolArray | None = None,
         n_jobs: int | None = None,
     ) -> Array:
         """Masses (m, f) of any objects, from their posteriors (B, m, c) in the same replicates.
 
         ``estimate`` has their posteriors (m, c) in the fit, for methods that need them, and
-        ``influence`` says how the objects of `influence` move these.
+        ``influence`` says how the objects of `influence` move these.  ``allowed`` (m, f) says which
+        focal sets may carry mass, if not all.
 
         One quadratic program, Eq. (16)-(17), for each object: its masses do not depend on the
         other objects of the call.
@@ -212,7 +214,7 @@ class Landmarks:
         )
         masses, focal = self.partition.masses, self.partition.focal_sets
         with one_blas_thread():
-            return best_rows(masses, focal, self.weights, lower, upper)
+            return best_rows(masses, focal, self.weights, lower, upper, allowed)
 
 
 class Chosen(NamedTuple):

@@ -15,6 +15,7 @@ from credpart._progress import Progress, shown
 from credpart.calibration_options import SELECTIONS, CalibrationOptions
 from credpart.mixture.distinct import distinct
 from credpart.mixture.fit import SearchOptions, fit_one
+from credpart.mixture.known_labels import NOTHING, KnownLabels
 from credpart.mixture.models import Model
 from credpart.mixture.search.selection import Selection, select
 from credpart.result import (
@@ -32,6 +33,7 @@ def calibrate(
     models: Mapping[str, Model],
     options: CalibrationOptions,
     design: Design | None = None,
+    known: KnownLabels = NOTHING,
     *,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -39,14 +41,17 @@ def calibrate(
     """Fit the mixture, bootstrap it and build the partition; all arguments are checked."""
     timings: dict[str, float] = {}
     design = design or Design()
+    read = known.attach(data)  # as the mixtures read the data
     with shown("select", verbose, timings) as progress:
-        selection = choose_mixture(WeightedTable(data, weights), models, options, n_jobs, progress)
+        weighted = WeightedTable(data, weights)
+        selection = choose_mixture(weighted, models, options, n_jobs, progress, known)
         mixture = selection.best
-        posteriors = mixture.posteriors_of(data.values)
+        posteriors = mixture.posteriors_of(read.values)
         sets = options.sets_for(posteriors, weights, has_noise=mixture.has_noise)
+        allowed = known.allowed_sets(sets)
     with shown("bootstrap", verbose, timings) as progress:  # Algorithm 1, lines 1-3
         fits = SELECTIONS[options.selection](selection)
-        objects = distinct(data.values, weights)
+        objects = distinct(read.values, weights)
         plan = Plan(
             objects,
             fits,
@@ -62,14 +67,14 @@ def calibrate(
         replicates = run_bootstrap(plan, seeds, n_jobs, progress)
     with shown("intervals", verbose, timings) as progress:  # Algorithm 1, lines 4-11
         sample = find_sample(posteriors, weights, options)
-        influence = influence_on(mixture, data, weights, design, options, options.method)
+        influence = influence_on(mixture, read, weights, design, options, options.method)
         intervals = find_intervals(
-            replicates, data, sample, options, n_jobs, progress, posteriors, influence
+            replicates, read, sample, options, n_jobs, progress, posteriors, influence
         )
     with shown("partition", verbose, timings) as progress:  # Algorithm 2
         found = find_partition(
             replicates,
-            WeightedTable(data, weights),
+            WeightedTable(read, weights),
             posteriors,
             sample,
             intervals,
@@ -78,6 +83,7 @@ def calibrate(
             n_jobs,
             progress,
             influence,
+            allowed,
         )
     return CalibratedResult(
         data=data,
@@ -92,6 +98,7 @@ def calibrate(
         timings=timings,
         groups=design.groups,
         strata=design.strata,
+        known_labels=None if known.is_nothing else known,
         **found._asdict(),
     )
 
@@ -102,14 +109,15 @@ def choose_mixture(
     options: CalibrationOptions,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    known: KnownLabels = NOTHING,
 ) -> Selection:
     """Fit all models and numbers of clusters; one of each is fitted as `fit_mixture` does."""
     search = SearchOptions.check(options.limits, options.n_starts, options.seed, n_jobs)
     numbers = options.n_clusters
     if len(numbers) == len(models) == 1:
-        fit = fit_one(data, numbers[0], models, search, options.regularization)
+        fit = fit_one(data, numbers[0], models, search, options.regularization, known=known)
         return Selection.of_one(fit, options.criterion)
     if options.is_auto:
         n_distinct = len(np.unique(sortable(data.seen), axis=0))
         numbers = tuple(c for c in numbers if c < n_distinct) or numbers[:1]
-    return select(data, numbers, models, search, options.criterion, progress)
+    return select(data, numbers, models, search, options.criterion, progress, known=known)

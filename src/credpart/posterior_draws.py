@@ -6,7 +6,7 @@ one draw, so clusters may have any order, and draws any numbers of clusters.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, NoReturn
 
 import numpy as np
@@ -82,7 +82,8 @@ class DrawsResult(CalibratedResult):
     __slots__ = ()
 
     def __init__(self, **parts: Any) -> None:
-        for name, value in parts.items():
+        defaults = {one.name: one.default for one in fields(self) if one.default is not MISSING}
+        for name, value in (defaults | parts).items():
             object.__setattr__(self, name, value)
         self.__post_init__()
 
@@ -115,7 +116,9 @@ class DrawsResult(CalibratedResult):
         """There is no mixture that objects could move."""
         return
 
-    def predict_masses(self, X: Any, *, n_jobs: int | None = None, verbose: int = 0) -> NoReturn:
+    def predict_masses(
+        self, X: Any, *, labels: Any = None, n_jobs: int | None = None, verbose: int = 0
+    ) -> NoReturn:
         """Refused: draws say nothing about other objects."""
         _refuse("mixture")
 

@@ -26,6 +26,7 @@ from credpart.errors import InputError, InputTypeError
 from credpart.intervals import METHODS, PairwiseIntervals, by_object, pairwise_intervals
 from credpart.mixture.distinct import distinct
 from credpart.mixture.fit import MixtureFit, most_probable
+from credpart.mixture.known_labels import NOTHING, KnownLabels
 from credpart.mixture.search.selection import Selection
 from credpart.pairs import (
     Chosen,
@@ -79,6 +80,8 @@ class CalibratedResult:
         Seconds of each stage: select, bootstrap, intervals, partition.
     groups, strata : array of int, shape (n,), or None
         Codes of the groups and strata in which objects were resampled.
+    known_labels : KnownLabels or None
+        What was known already of the clusters of objects.
 
     Examples
     --------
@@ -107,6 +110,7 @@ class CalibratedResult:
     timings: Mapping[str, float]
     groups: IntArray | None = None
     strata: IntArray | None = None
+    known_labels: KnownLabels | None = None
 
     def __post_init__(self) -> None:
         codes = [array for array in (self.groups, self.strata) if array is not None]
@@ -167,6 +171,11 @@ class CalibratedResult:
         return list(range(self.n_objects) if self.data.index is None else self.data.index)
 
     @property
+    def mixture_values(self) -> Array:
+        """The data as the mixtures read them: with what is known of the clusters of objects."""
+        return (self.known_labels or NOTHING).attach(self.data).values
+
+    @property
     def rmse(self) -> float:
         """Root mean square distance between the bounds of [Bel, Pl] and of the intervals.
 
@@ -180,7 +189,8 @@ class CalibratedResult:
     @property
     def models(self) -> list[Any]:
         """The models that were tried: names, and the classes of families of one's own."""
-        own = {type(fit.family).__name__: type(fit.family) for fit in self.selection.fits.values()}
+        families = [type(fit.family.innermost) for fit in self.selection.fits.values()]
+        own = {family.__name__: family for family in families}
         return [own.get(name, name) for name in self.selection.models]
 
     def parameters(self) -> dict[str, Any]:
@@ -243,6 +253,7 @@ class CalibratedResult:
         values = self.data.values[rows]
         named = check_choice("method", self.options.method if method is None else method, METHODS)
         with shown("intervals", verbose) as progress:
+            values = self.mixture_values[rows]
             posteriors = self.replicates.posteriors_of(values, n_jobs=n_jobs)
             influence = self.influence_for(named)
             return pairwise_intervals(
@@ -278,11 +289,13 @@ class CalibratedResult:
         )
         sets = options.sets_for(self.posteriors, self.weights, has_noise=self.has_noise)
         timings = dict(self.timings)
+        known = self.known_labels or NOTHING
+        data, allowed = known.attach(self.data), known.allowed_sets(sets)
         influence = self.influence_for(options.method)
         with shown("intervals", verbose, timings) as progress:
             intervals = find_intervals(
                 self.replicates,
-                self.data,
+                data,
                 self.sample,
                 options,
                 n_jobs,
@@ -293,7 +306,7 @@ class CalibratedResult:
         with shown("partition", verbose, timings) as progress:
             found = find_partition(
                 self.replicates,
-                WeightedTable(self.data, self.weights),
+                WeightedTable(data, self.weights),
                 self.posteriors,
                 self.sample,
                 intervals,
@@ -302,6 +315,7 @@ class CalibratedResult:
                 n_jobs,
                 progress,
                 influence,
+                allowed,
             )
         return self._with(options=options, intervals=intervals, timings=timings, **found._asdict())
 
@@ -341,10 +355,22 @@ class CalibratedResult:
         found = self.refit_partition(level=audit.recommended_level, n_jobs=n_jobs, verbose=verbose)
         return replace(found, options=replace(found.options, nominal_level=audit.nominal_level))
 
-    def predict_masses(self, X: Any, *, n_jobs: int | None = None, verbose: int = 0) -> Array:
-        """Masses (m, f) of new objects, each against the fitted ones."""
-        values = self.mixture.columns.read(X).values
-        return self.masses_of(values, n_jobs=n_jobs, verbose=verbose)
+    def predict_masses(
+        self, X: Any, *, labels: Any = None, n_jobs: int | None = None, verbose: int = 0
+    ) -> Array:
+        """Masses (m, f) of new objects, each against the fitted ones.
+
+        ``labels`` say what is known of their clusters, as in the fit; a fit without labels takes
+        none.
+        """
+        table = self.mixture.columns.read(X)
+        if self.known_labels is None and labels is not None:
+            raise InputError("labels", "be None for a model that was fitted without", labels)
+        names = None if self.known_labels is None else self.known_labels.names
+        known = KnownLabels.check(labels, len(table.values), names)
+        known.numbers([self.mixture.n_clusters], is_auto=False)
+        values, allowed = known.attach(table).values, known.allowed_sets(self.partition.focal_sets)
+        return self.masses_of(values, allowed, n_jobs=n_jobs, verbose=verbose)
 
     def known(
         self, influence: MixtureInfluence | None = None, *, n_jobs: int | None = None
@@ -356,7 +382,7 @@ class CalibratedResult:
         return as_landmarks(
             Chosen(places, self.weights[places]),
             self.replicates,
-            self.data.values,
+            self.mixture_values,
             self.partition,
             self.options,
             n_jobs,
@@ -365,7 +391,14 @@ class CalibratedResult:
             influence,
         )
 
-    def masses_of(self, values: Array, *, n_jobs: int | None = None, verbose: int = 0) -> Array:
+    def masses_of(
+        self,
+        values: Array,
+        allowed: BoolArray | None = None,
+        *,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> Array:
         """`predict_masses` of checked values (m, d), in which categories are codes."""
         influence = self.influence_for(self.options.method)
         known, estimate = self.known(influence, n_jobs=n_jobs), None
@@ -373,7 +406,7 @@ class CalibratedResult:
             estimate = self.mixture.posteriors_of(values)
         with shown("predict", verbose) as progress:
             return masses_from(
-                known, self.replicates, values, n_jobs, progress, estimate, influence
+                known, self.replicates, values, n_jobs, progress, estimate, influence, allowed
             )
 
 
@@ -452,10 +485,12 @@ def find_partition(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     influence: MixtureInfluence | None = None,
+    allowed: BoolArray | None = None,
 ) -> Found:
     """Algorithm 2 for a sample, which may be all objects; landmarks give others their masses.
 
-    It starts from the posteriors: so cluster k is component k of the mixture.
+    It starts from the posteriors: so cluster k is component k of the mixture.  ``allowed`` (n, f)
+    says which focal sets may carry mass, if not all.
     """
     rows, values = sample.rows, data.table.values
     n, c = posteriors.shape
@@ -464,6 +499,7 @@ def find_partition(
         intervals,
         sets,
         sample_weight=sample.weights,
+        allowed=None if allowed is None else allowed[rows],
         start=from_posteriors(posteriors[rows], sets),
         noise=not bool(sets.any(axis=1).all()),
         progress=None if progress is None else _scaled(progress, 0.0, 0.5 if is_sampled else 1.0),
@@ -485,7 +521,9 @@ def find_partition(
     if not is_sampled or landmarks is None:
         return Found(replace(found.partition, index=data.table.index), found.objective, landmarks)
     rest = None if progress is None else _scaled(progress, 0.5, 1.0)
-    masses = masses_from(landmarks, replicates, values, n_jobs, rest, posteriors, influence)
+    masses = masses_from(
+        landmarks, replicates, values, n_jobs, rest, posteriors, influence, allowed
+    )
     partition = EvidentialPartition(masses, sets, index=data.table.index)
     compared = EvidentialPartition(masses[rows], sets)
     objective = estimated_objective(intervals, compared, sample, data.weights)
@@ -529,11 +567,13 @@ def masses_from(
     progress: Progress | None = None,
     estimate: Array | None = None,
     influence: MixtureInfluence | None = None,
+    allowed: BoolArray | None = None,
 ) -> Array:
     """Masses (m, f) of objects with checked values (m, d), block by block.
 
     ``estimate`` has their posteriors (m, c) in the fit, for methods that need them, and
-    ``influence`` says how fitted objects move these.
+    ``influence`` says how fitted objects move these.  ``allowed`` (m, f) says which focal sets may
+    carry mass, if not all.
     """
     n_known, c, B = landmarks.posteriors.shape
     n_moving = 0 if influence is None else len(influence.weights)
@@ -544,7 +584,10 @@ def masses_from(
         new = replicates.posteriors_of(values[rows], n_jobs=n_jobs)
         point = None if estimate is None else estimate[rows]
         moves = None if influence is None else influence.on(values[rows])
-        masses[rows] = landmarks.masses(new, estimate=point, influence=moves, n_jobs=n_jobs)
+        inside = None if allowed is None else allowed[rows]
+        masses[rows] = landmarks.masses(
+            new, estimate=point, influence=moves, allowed=inside, n_jobs=n_jobs
+        )
         if progress is not None:
             progress("predict", min(1.0, rows.stop / len(values)))
     return masses

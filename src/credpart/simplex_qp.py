@@ -20,7 +20,7 @@ TOLERANCE = 1e-11
 TINY = np.finfo(np.float64).tiny  # division by less would overflow
 
 
-def simplex_qp(Q: Array, u: Array, start: Array) -> Array:
+def simplex_qp(Q: Array, u: Array, start: Array, allowed: BoolArray | None = None) -> Array:
     """Minimise ``x' Q x + u' x`` subject to ``x >= 0`` and ``sum(x) = 1``, for many ``(Q, u)``.
 
     Parameters
@@ -31,6 +31,8 @@ def simplex_qp(Q: Array, u: Array, start: Array) -> Array:
         Linear terms.
     start : array of shape (b, f)
         A point of the simplex for each problem; the nearer to the optimum, the faster.
+    allowed : array of shape (b, f), optional
+        Variables that may be positive; the others are 0, in the start too.  None: all.
 
     Returns
     -------
@@ -51,10 +53,10 @@ def simplex_qp(Q: Array, u: Array, start: Array) -> Array:
     x, g = start.copy(), _gradient(Q, u, start) / scale
     free, moved = x > 0.0, np.ones(b, dtype=bool)
     for _ in range(100 + 20 * f):  # many times what is needed, so that rounding cannot trap it
-        rows = np.flatnonzero(_violation(g, free) > TOLERANCE)
+        rows = np.flatnonzero(_violation(_open(g, allowed), free) > TOLERANCE)
         if not rows.size:
             break
-        free[rows] |= _entering(g[rows], free[rows], moved[rows])
+        free[rows] |= _entering(_open(g, allowed)[rows], free[rows], moved[rows])
         columns, used = _packed(free[rows])
         at = (rows[:, None], columns)
         Q_F = Q[at] / scale[rows, :, None]  # Q is symmetric: its rows are its columns
@@ -76,9 +78,14 @@ def rise(Q: Array, u: Array, x: Array, y: Array) -> Array:
     return ((y - x) * (g - g.min(axis=1, keepdims=True))).sum(axis=1)
 
 
-def violation(Q: Array, u: Array, x: Array) -> Array:
+def violation(Q: Array, u: Array, x: Array, allowed: BoolArray | None = None) -> Array:
     """Return by how much each point misses its KKT conditions, relative to the coefficients."""
-    return _violation(_gradient(Q, u, x) / _scale(Q, u), x > 0.0)
+    return _violation(_open(_gradient(Q, u, x) / _scale(Q, u), allowed), x > 0.0)
+
+
+def _open(g: Array, allowed: BoolArray | None) -> Array:
+    """Return gradients by which no variable enters that is not allowed."""
+    return g if allowed is None else np.where(allowed, g, np.inf)
 
 
 def _scale(Q: Array, u: Array) -> Array:

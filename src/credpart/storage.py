@@ -29,6 +29,7 @@ from credpart.intervals import Influence, PairwiseIntervals
 from credpart.mixture.families.base import MixtureFamily
 from credpart.mixture.families.standardisation import Standardisation
 from credpart.mixture.fit import MixtureFit
+from credpart.mixture.known_labels import KnownLabels
 from credpart.mixture.models import FAMILIES
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.search.selection import Selection
@@ -61,6 +62,7 @@ VALUES: Mapping[str, type] = {
         EvidentialPartition,
         FamilyReplicates,
         Influence,
+        KnownLabels,
         Landmarks,
         MixtureFit,
         PairwiseIntervals,

@@ -34,7 +34,9 @@ from credpart._random import RandomState, seed_sequence
 from credpart.errors import DegeneracyWarning, InputError
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import distinct
+from credpart.mixture.families.labelled import Labelled
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
+from credpart.mixture.known_labels import KnownLabels
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits, Status
 from credpart.mixture.screening import check_total
 
@@ -56,6 +58,7 @@ def bootstrap(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     strata: ArrayLike | None = None,
+    labels: Any = None,
     regularization: str = "fallback",
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
@@ -92,6 +95,8 @@ def bootstrap(
         since objects of one group are not independent.
     strata : array of shape (n,), optional
         Stratum of each object: objects, or groups, are drawn within each stratum.
+    labels : sequence of length n, optional
+        What is known of the clusters of objects: the labels that the fit was given.
     regularization : {"fallback", "none", "pooled"}
         As in `fit_mixture`, for each replicate.  No replicate is ever redrawn: with "none" a
         degenerate one keeps its last good parameters and says so in ``status``.
@@ -137,7 +142,8 @@ def bootstrap(
     check_choice("resampling", resampling, RESAMPLING)
     is_new = RESAMPLING[resampling].weigh is None
     design = Design.check(groups, strata, weights, is_new=is_new)
-    objects = distinct(table.values, weights)
+    known = _check_labels(labels, fits, len(weights), is_new=is_new)
+    objects = distinct(known.attach(table).values, weights)
     plan = Plan(
         objects,
         fits,
@@ -234,6 +240,23 @@ def _check_fits(fit: MixtureFit | Sequence[MixtureFit]) -> tuple[MixtureFit, ...
         once = "hold one fit of each model and number of clusters"
         raise InputError("fit", once, list(fits))
     return fits
+
+
+def _check_labels(labels: Any, fits: Sequence[MixtureFit], n: int, *, is_new: bool) -> KnownLabels:
+    """What is known of the objects; refuse labels that the fits were not given, or the reverse."""
+    known = KnownLabels.check(labels, n)
+    if {isinstance(fit.family, Labelled) for fit in fits} != {not known.is_nothing}:
+        got = Message("none" if known.is_nothing else "labels for a fit without")
+        raise InputError("labels", "be those that the fit was given", got)
+    if not known.is_nothing and is_new:
+        raise InputError(
+            "resampling",
+            Message("draw weights where ", Name("labels"), " are given"),
+            "parametric",
+            "Samples from a mixture have no labels: take 'nonparametric' or 'bayesian'.",
+        )
+    known.numbers([fit.n_clusters for fit in fits], is_auto=False)
+    return known
 
 
 def _refit_all(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None) -> Iterator[Refits]:

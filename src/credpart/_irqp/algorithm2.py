@@ -22,7 +22,7 @@ from credpart._progress import Progress
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
 from credpart.errors import ConvergenceWarning, InputError, InputTypeError
-from credpart.focal import check_focal_sets, check_non_empty, disjoint_matrix, same_matrix
+from credpart.focal import check_focal_sets, check_non_empty, disjoint_matrix, same_matrix, within
 from credpart.intervals import PairwiseIntervals
 from credpart.partition import EvidentialPartition
 from credpart.partition.special import check_masses
@@ -69,6 +69,7 @@ def irqp(
     focal_sets: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    allowed: ArrayLike | None = None,
     start: str | ArrayLike = "prototypes",
     n_starts: int | str = "auto",
     tol: float = 1e-15,
@@ -92,6 +93,9 @@ def irqp(
     sample_weight : array of shape (n,), optional
         Weights of the objects.  A weight of 2 is the object twice: see the notes.  An object of
         weight 0 has no influence on the others, and gets masses as a new object does.
+    allowed : array of bool, shape (n, f), optional
+        The sets that may carry mass of each object, at least one; None is all of them.  A start in
+        which an object has mass elsewhere is cut to these.
     start : {"prototypes", "random"} or array of shape (n,) or (n, f)
         "prototypes" assigns each object to the nearest of c objects that are found by
         successive projections.  "random" is the start of [D20].  An array holds 0-based clusters,
@@ -148,6 +152,7 @@ def irqp(
     """
     weights = _check_intervals(intervals, sample_weight)
     focal = _check_focal_sets(focal_sets, may_be_empty=noise)
+    inside = None if allowed is None else _check_allowed(allowed, len(weights), len(focal))
     chosen = _check_start(start, len(weights), focal)
     limit = _check_n_starts(n_starts)
     tol = check_fraction("tol", tol)
@@ -161,21 +166,26 @@ def irqp(
             first = INITIALISATIONS[chosen](pairs, focal, rng)
         else:
             first = chosen[counted]
+        mine = None if inside is None else inside[counted]
         found, n_tried = best_descent(
             pairs,
             focal,
-            first,
+            first if mine is None else within(first, mine),
             rng,
             n_starts=limit,
             keep_numbers=not isinstance(chosen, str),
             tol=tol,
             max_sweeps=max_sweeps,
             progress=progress,
+            allowed=mine,
         )
         masses = np.empty((len(weights), len(focal)))
         masses[counted] = found.masses
         lower, apart = values[:, ~counted][:, :, counted]
-        masses[~counted] = best_rows(found.masses, focal, weights[counted], lower, 1.0 - apart)
+        others = None if inside is None else inside[~counted]
+        masses[~counted] = best_rows(
+            found.masses, focal, weights[counted], lower, 1.0 - apart, others
+        )
     if not found.converged:
         ended = f"IRQP had not converged after {max_sweeps} sweeps; raise "
         rougher = " or, for a rougher answer, "
@@ -234,6 +244,18 @@ def _check_start(start: str | ArrayLike, n: int, focal: BoolArray) -> str | Arra
     if masses.shape != (n, f):
         raise InputError("start", f"have shape ({n},) or ({n}, {f})", masses.shape)
     return masses
+
+
+def _check_allowed(allowed: ArrayLike, n: int, f: int) -> BoolArray:
+    """Return which of f sets may carry mass of each of n objects."""
+    given = np.asarray(allowed)
+    if given.shape != (n, f) or given.dtype != np.bool_:
+        got = Message(f"shape {given.shape} of {given.dtype}")
+        raise InputError("allowed", f"be bools of shape ({n}, {f})", got)
+    stuck = np.flatnonzero(~given.any(axis=1))
+    if len(stuck):
+        raise InputError("allowed", "hold a set for each object", in_row("none", stuck[0]))
+    return given
 
 
 def _check_n_starts(value: object) -> int | None:

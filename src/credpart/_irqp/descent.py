@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.polynomial.polynomial import polyval
 
-from credpart._arrays import Array
+from credpart._arrays import Array, BoolArray
 from credpart._progress import Progress
 from credpart.simplex_qp import rise, simplex_qp, violation
 
@@ -157,6 +157,7 @@ def descend(
     max_sweeps: int,
     floor: float = 0.0,
     stall: float = 0.0,
+    allowed: BoolArray | None = None,
     progress: Progress | None = None,
 ) -> Descent:
     """Sweep over blocks of rows until all are optimal, or until Eq. (19) falls below ``tol``.
@@ -165,6 +166,8 @@ def descend(
     relative to this, so that an objective which tends to 0 comes to an end.  The search also ends
     if a sweep lowers the objective by less than ``stall``, relative to it.  Differences are summed
     from the end, where the objective is computed anew: so its history never rises.
+
+    ``allowed`` (n, f) says which masses may be positive; those of the start are within it.
     """
     M, J, error = start, pairs.objective(start), 1.0
     least = max(floor, np.finfo(np.float64).eps * pairs.weights.sum() ** 2)  # J may be 0
@@ -174,7 +177,7 @@ def descend(
     while not converged and len(drops) < max_sweeps:
         due = path and len(drops) % PERIOD == 0
         before, gain = extrapolate(pairs, path) if due else (M, 0.0)
-        M, drop, worst = sweep(pairs, before)
+        M, drop, worst = sweep(pairs, before, allowed)
         drops.append(gain + drop)
         relative = drops[-1] / max(J, least)
         error = 0.5 * error + 0.5 * relative  # (19)
@@ -193,7 +196,9 @@ def _share(error: float, goal: float) -> float:
     return min(1.0, max(0.0, log(max(error, goal)) / log(goal)))
 
 
-def sweep(pairs: Pairs, start: Array) -> tuple[Array, float, float]:
+def sweep(
+    pairs: Pairs, start: Array, allowed: BoolArray | None = None
+) -> tuple[Array, float, float]:
     """Return masses after one pass over all rows, the drop of J, and how far from optimal it began.
 
     Rows of a block are solved against the masses before it.  If J would rise, or hardly fall,
@@ -208,8 +213,9 @@ def sweep(pairs: Pairs, start: Array) -> tuple[Array, float, float]:
         rows = blocks.pop()
         old = M[rows].copy()
         Q, u = pairs.row_problems(M, gram, rows)
-        worst = max(worst, float(violation(Q, u, old).max()))
-        step = sufficient_step(pairs, Q, u, old, simplex_qp(Q, u, old), rows)
+        inside = None if allowed is None else allowed[rows]
+        worst = max(worst, float(violation(Q, u, old, inside).max()))
+        step = sufficient_step(pairs, Q, u, old, simplex_qp(Q, u, old, inside), rows)
         if step is not None:
             M[rows] = step.masses
             before, after = roots[rows] * old, roots[rows] * step.masses

@@ -53,16 +53,32 @@ def row_masses(
         return best_rows(M, partition.focal_sets, weights, *bounds)
 
 
-def best_rows(M: Array, focal: BoolArray, weights: Array, lower: Array, upper: Array) -> Array:
-    """Solve (16)-(17) for new objects with bounds (m, n) on their P_ij with weighted known ones."""
+def best_rows(
+    M: Array,
+    focal: BoolArray,
+    weights: Array,
+    lower: Array,
+    upper: Array,
+    allowed: BoolArray | None = None,
+) -> Array:
+    """Solve (16)-(17) for new objects with bounds (m, n) on their P_ij with weighted known ones.
+
+    ``allowed`` (m, f) says which focal sets may carry mass; None is all of them.
+    """
     S, C = same_matrix(focal), disjoint_matrix(focal)
     root, weighted = np.sqrt(weights)[:, None] * M, weights[:, None] * M
     gram = root.T @ root
     Q = S @ gram @ S + C @ gram @ C  # (18a)
     u = -2.0 * (lower @ weighted @ S + (weighted.sum(axis=0) - upper @ weighted) @ C)  # (18b)
-    vertices = np.eye(len(focal))[(np.diagonal(Q) + u).argmin(axis=1)]
+    at_vertices = np.diagonal(Q) + u
+    if allowed is not None:
+        at_vertices = np.where(allowed, at_vertices, np.inf)
+    vertices = np.eye(len(focal))[at_vertices.argmin(axis=1)]
     chunks = [slice(i, i + CHUNK) for i in range(0, len(u), CHUNK)]
-    rows = [simplex_qp(Q, u[chunk], vertices[chunk]) for chunk in chunks]
+    rows = [
+        simplex_qp(Q, u[chunk], vertices[chunk], None if allowed is None else allowed[chunk])
+        for chunk in chunks
+    ]
     return np.concatenate([np.empty_like(u[:0]), *rows])
 
 

@@ -5,6 +5,7 @@ the constants below are taken from.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -13,6 +14,7 @@ from credpart._arrays import Array, BoolArray, IntArray
 from credpart._irqp.descent import AllPairs, Descent, descend
 from credpart._irqp.starting_masses import random_start
 from credpart._progress import Progress
+from credpart.focal import within
 from credpart.partition.measures import pignistic
 
 CLEAR = 0.2  # mean length of the intervals up to which one start is enough
@@ -32,6 +34,7 @@ def best_descent(
     tol: float,
     max_sweeps: int,
     progress: Progress | None,
+    allowed: BoolArray | None = None,
 ) -> tuple[Descent, int]:
     """Return the best of several descents, and the number of starts.
 
@@ -43,22 +46,29 @@ def best_descent(
     enough where the intervals are clear.  With ``keep_numbers`` the clusters are numbered as in
     ``start``, and a start whose clusters cannot be numbered so is left out.  As this happens to
     most if the focal sets do not treat all clusters alike, one start is then all that is tried.
+
+    ``allowed`` (n, f) says which masses may be positive.  It fixes the numbers of clusters too: a
+    start that leads to others is left out.
     """
     renumbering = is_symmetric(focal) or not keep_numbers
     limit = n_starts or (MOST if renumbering and mean_length(pairs) > CLEAR else 1)
-    best = descend(pairs, start, tol=tol, max_sweeps=max_sweeps, progress=_part(progress, 0, limit))
+    to_end = partial(descend, pairs, tol=tol, max_sweeps=max_sweeps, allowed=allowed)
+    best = to_end(start, progress=_part(progress, 0, limit))
     n_tried = 1
     while n_tried < limit:
         masses = random_start(pairs, focal, rng)
+        if allowed is not None:
+            masses = within(masses, allowed)
         part = _part(progress, n_tried, limit)
-        rough = descend(pairs, masses, tol=tol, max_sweeps=max_sweeps, stall=STALL, progress=part)
+        rough = to_end(masses, stall=STALL, progress=part)
         n_tried += 1
         if rough.objective < (1.0 - SAME) * best.objective:
-            columns: list[int] | None = list(range(len(focal)))
+            same = list(range(len(focal)))
+            columns: list[int] | None = same
             if keep_numbers:
                 columns = matching_columns(rough.masses, focal, start, pairs.weights)
-            if columns is not None:
-                best = descend(pairs, masses[:, columns], tol=tol, max_sweeps=max_sweeps)
+            if columns is not None and (allowed is None or columns == same):
+                best = to_end(masses[:, columns])
         elif n_starts is None and rough.objective <= (1.0 + SAME) * best.objective:
             break
     if progress is not None:

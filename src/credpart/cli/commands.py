@@ -28,6 +28,7 @@ from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks, write_csv
 from credpart.cli.stored import stored_model
 from credpart.cli.streams import check_output_is_open
+from credpart.errors import InputError
 from credpart.partition import EvidentialPartition
 
 
@@ -50,7 +51,11 @@ def show_selection(
             shown("select", int(not quiet)) as progress,
         ):
             selection = select_mixture(
-                objects.X, **choice, progress=progress, missing=missing(table)
+                objects.X,
+                **choice,
+                labels=objects.known,
+                progress=progress,
+                missing=missing(table),
             )
         save(selection.table)
         if not quiet:
@@ -112,6 +117,10 @@ def show_comparison(
     from credpart.comparison import compare
 
     with table_file(out, force=force) as save:
+        if table.get("known_column") is not None:
+            remedy = "Of the methods, only `fit` takes what is known already."
+            column = table["known_column"]
+            raise InputError("known_column", "not be given for a comparison", column, remedy)
         objects = read(source, table)
         methods, c, seed = choice
         with (

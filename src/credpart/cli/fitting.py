@@ -114,11 +114,17 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     in_file = objects.rows_of(rows)
     with collected_warnings(in_file, quiet=quiet, of_reading=objects.remarks) as remarks:
         fitted = slice(None) if rows is None else rows
-        groups, strata = (
-            None if names is None else names[fitted] for names in (objects.groups, objects.strata)
+        groups, strata, labels = (
+            None if names is None else names[fitted]
+            for names in (objects.groups, objects.strata, objects.known)
         )
-        result = model.fit(X.iloc[fitted], groups=groups, strata=strata).result_
-    partition = result.partition if rows is None else _partition_of_all(model, X, rows)
+        result = model.fit(X.iloc[fitted], groups=groups, strata=strata, labels=labels).result_
+    how = {name: request.estimator[name] for name in ("n_jobs", "verbose")}
+    partition = result.partition
+    if rows is not None:
+        partition = _partition_of_all(result, X, rows, objects.known, how)
+    remarks += (told := label_remarks(result))
+    show_notes(told, quiet=quiet)
     formulas = [] if request.raw_text else formula_remarks(objects.ids)
     show_notes(formulas, quiet=quiet)
     diagnosis = judged(result, request, quiet=quiet).in_words(
@@ -149,16 +155,26 @@ def _sampled_rows(X: pd.DataFrame, request: Request, *, categories: bool) -> Int
     return np.sort(rng.permutation(len(X))[:wanted])
 
 
+def label_remarks(result: CalibratedResult) -> list[str]:
+    """Which cluster each name of a label is."""
+    known = result.known_labels
+    if known is None or known.names is None:
+        return []
+    named = ", ".join(f"{k} is {name!r}" for k, name in enumerate(known.names, 1))
+    return [f"{known.n_labelled} of {result.n_objects} objects have labels; cluster {named}."]
+
+
 def _partition_of_all(
-    model: CalibratedClustering, X: pd.DataFrame, rows: IntArray
+    result: CalibratedResult, X: pd.DataFrame, rows: IntArray, known: Any, how: Mapping[str, Any]
 ) -> EvidentialPartition:
-    """Masses of all objects: the fitted ones keep theirs."""
+    """Masses of all objects: the fitted ones keep theirs, and the others respect their labels."""
     others = np.setdiff1d(np.arange(len(X)), rows)
-    masses = np.empty((len(X), len(model.partition_.focal_sets)))
-    masses[rows] = model.partition_.masses
+    masses = np.empty((len(X), len(result.partition.focal_sets)))
+    masses[rows] = result.partition.masses
     if len(others):
-        masses[others] = model.predict_masses(X.iloc[others])
-    return EvidentialPartition(masses, model.partition_.focal_sets, index=X.index)
+        labels = None if known is None or result.known_labels is None else known[others]
+        masses[others] = result.predict_masses(X.iloc[others], labels=labels, **how)
+    return EvidentialPartition(masses, result.partition.focal_sets, index=X.index)
 
 
 @contextmanager

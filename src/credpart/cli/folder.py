@@ -88,6 +88,8 @@ def describe(request: Request, outcome: Outcome) -> Summary:
         "replicate_clusters": {str(c): b for c, b in result.replicates.chosen_numbers().items()},
         "n_groups": None if result.groups is None else len(np.unique(result.groups)),
         "n_strata": None if result.strata is None else len(np.unique(result.strata)),
+        "n_labelled": None if result.known_labels is None else result.known_labels.n_labelled,
+        "label_names": None if result.known_labels is None else result.known_labels.names,
         "n_compared": len(result.sample.rows),
         "objective": result.objective,
         "shares": shares(partition)._asdict(),

@@ -81,7 +81,18 @@ OPTIONS: Mapping[str, ReadingOption] = {
             str | None,
             typer.Option(
                 metavar="NAME",
-                help="Column of known classes: left out, and compared with",
+                help="Column of known classes: left out, and only compared with in the end",
+                rich_help_panel=DATA,
+            ),
+        ]
+    ),
+    "known_column": ReadingOption(
+        Annotated[
+            str | None,
+            typer.Option(
+                metavar="NAME",
+                help="Column of clusters known already, which the fit respects: "
+                "A, A|B, !C (not C) or empty",
                 rich_help_panel=DATA,
             ),
         ]

@@ -36,6 +36,8 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "missing": "--missing",
     "id_column": "--id-column",
     "label_column": "--label-column",
+    "known_column": "--known-column",
+    "labels": "--known-column",
     "group_column": "--group-column",
     "groups": "--group-column",
     "strata_column": "--strata-column",

@@ -22,6 +22,7 @@ from credpart.mixture.families.base import Components, Family, Parameters
 from credpart.mixture.families.missing_cells import scoring
 from credpart.mixture.families.noise import OUTLIER
 from credpart.mixture.families.standardisation import middle
+from credpart.mixture.known_labels import NOTHING, KnownLabels
 from credpart.mixture.models import (
     NOISES,
     Model,
@@ -279,7 +280,7 @@ def largest_posterior(posteriors: Array) -> Array:
 
 
 def as_fit(
-    answer: Answer, name: str, model: Model, data: WeightedTable, status: Status
+    answer: Answer, name: str, model: Model, data: WeightedTable, status: Status, columns: Columns
 ) -> MixtureFit:
     """The public value of an answer."""
     family, params, weights = answer.problem.family, answer.mixture.params, data.weights
@@ -296,7 +297,7 @@ def as_fit(
         n_objects=float(weights.sum()),
         n_iter=int(answer.mixture.n_iter[0]),
         status=status,
-        columns=Columns.of(data.table),
+        columns=columns,
     )
 
 
@@ -307,6 +308,7 @@ def fit_mixture(
     *,
     start: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    labels: Any = None,
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
     regularization: str = "fallback",
@@ -336,6 +338,11 @@ def fit_mixture(
         model that does not depend on the units of the columns, these are fitted to scaled columns.
     sample_weight : array of shape (n,), optional
         Weights of the objects; an integer weight does what repeating the row does.
+    labels : sequence of length n, optional
+        What is known already of the cluster of each object: None or -1 for nothing, a cluster from
+        0, or a set of clusters.  Or names of clusters: "A", "A|B", "!C" for any but C; they are
+        numbered in alphabetical order.  Component k is then the cluster of label k, and the
+        likelihood of an object is the sum over the components that it may belong to.
     tol : float
         EM ends when the log-likelihood rises by less than ``tol (1 + |loglik|)``.  mclust uses
         1e-5; the default is tight because under-converged fits give intervals that are too short.
@@ -382,8 +389,10 @@ def fit_mixture(
     options = SearchOptions.check(Limits.check(tol, max_iter), n_starts, random_state)
     check_choice("regularization", regularization, REGULARIZATIONS)
     data = WeightedTable.check(table, sample_weight)
+    known = KnownLabels.check(labels, len(data.weights))
+    known.numbers([c], is_auto=False)
     resp = None if start is None else check_start(start, len(data.weights), c)
-    return fit_one(data, c, chosen, options, regularization, resp)
+    return fit_one(data, c, chosen, options, regularization, resp, known)
 
 
 def fit_one(
@@ -393,6 +402,7 @@ def fit_one(
     options: SearchOptions,
     regularization: str,
     resp: Array | None = None,
+    known: KnownLabels = NOTHING,
 ) -> MixtureFit:
     """`fit_mixture` with checked arguments; ``resp`` (c, n) are responsibilities to start from."""
     ((name, model),) = chosen.items()
@@ -403,17 +413,18 @@ def fit_one(
         raise DataError(Name("model"), refused, remedy)
     screening.warn()
     rule = REGULARIZATIONS[regularization]
-    weights = data.weights
-    data, place = gathered(data)
-    resp = None if resp is None else average(resp, weights, place)
+    weights, columns = data.weights, Columns.of(data.table)
+    data, place = gathered(known.attach_weighted(data))
+    resp = None if resp is None else average(known.restricted(resp), weights, place)
     with one_blas_thread():
         if resp is None:
             part = data if rule.is_asked else subsample(data, options.seed)
-            sets = model_sets(taking_part(chosen), data, chosen)
-            starts = options.starts(part, [c], chosen)
+            sets = model_sets(known.models(taking_part(chosen)), data, chosen)
+            starts = known.starts(options.starts(known.detach_weighted(part), [c], chosen), part)
             first = responsibilities(starts[0][c], c)
         else:
-            part, sets, starts, first = data, model_sets(chosen, data, chosen), [], resp
+            models = known.models(chosen)
+            part, sets, starts, first = data, model_sets(models, data, chosen), [], resp
         plain = sets[-1].problem
         if rule.is_asked:
             sets[-1] = sets[-1].regularised(first)
@@ -432,7 +443,7 @@ def fit_one(
         )
     status = Status.REGULARISED if rule.is_asked or is_broken else answer.status
     # The fit has the family without the prior: each replicate decides whether it needs one.
-    fit = as_fit(answer._replace(problem=plain), name, model, data, status)
+    fit = as_fit(answer._replace(problem=plain), name, model, data, status, columns)
     warn_user(fit, answer, is_asked=rule.is_asked)
     return fit
 

@@ -41,6 +41,7 @@ from credpart.mixture.families import (
     Mixed,
 )
 from credpart.mixture.families.base import MixtureFamily
+from credpart.mixture.families.labelled import Labelled
 
 Make = Callable[[WeightedTable, Sequence[str]], Family]  # data, structures -> family
 
@@ -166,6 +167,7 @@ FAMILIES = (  # the built-in ones, for saved files
     LocationScaleWithMissing,
     GaussianWithNoise,
     LocationScaleWithNoise,
+    Labelled,
 )
 _GAUSSIAN = {
     name: Model("gaussian", _gaussian, name, row.nested, row.nested, can_miss=True)

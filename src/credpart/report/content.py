@@ -220,6 +220,9 @@ def reproduction(result: CalibratedResult, command: str | None) -> list[Row]:
         Row("Seed", str(result.options.seed)),
         Row("Versions", f"credpart {__version__}, Python {platform.python_version()}, {libraries}"),
     ]
+    if result.known_labels is not None:
+        told = f"labels of {result.known_labels.n_labelled} of {result.n_objects} objects"
+        rows.append(Row("Known already", told))
     return rows if command is None else [Row("Command", command), *rows]
 
 

@@ -215,7 +215,7 @@ def _data(
     if objects.codes is not None:
         arrays["classes"] = objects.codes.astype("<u2")
     room = payload.room_beside(arrays)
-    stored = payload.store(result.replicates, values, order, level, room)
+    stored = payload.store(result.replicates, result.mixture_values, order, level, room)
     arrays |= {"kept": stored.objects.astype("<u4"), **stored.arrays}
     c = partition.n_clusters
     about = {

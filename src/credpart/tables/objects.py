@@ -46,6 +46,8 @@ class Objects:
         Which row of the source, counted from 0, each object is; None if they are all of them.
     groups, strata : array of str or None
         Groups that are resampled whole, and strata that are each resampled on its own.
+    known : array of str and None, or None
+        What is known already of the clusters of objects, as labels that a fit takes.
 
     Examples
     --------
@@ -61,6 +63,7 @@ class Objects:
     rows: IntArray | None = None
     groups: NDArray[np.str_] | None = None
     strata: NDArray[np.str_] | None = None
+    known: NDArray[np.object_] | None = None
 
     def without_missing(self) -> "Objects":
         """The objects that have no missing cell.
@@ -88,6 +91,7 @@ class Objects:
             kept if self.rows is None else self.rows[kept],
             None if self.groups is None else self.groups[kept],
             None if self.strata is None else self.strata[kept],
+            None if self.known is None else self.known[kept],
         )
 
     def rows_of(self, sample: IntArray | None) -> IntArray | None:
@@ -118,6 +122,7 @@ def read_objects(
     label_column: str | None = None,
     group_column: str | None = None,
     strata_column: str | None = None,
+    known_column: str | None = None,
     transform: Transform | None = None,
     categories: bool = False,
     text_columns: Collection[str] = (),
@@ -141,6 +146,9 @@ def read_objects(
         001 is not 1.
     group_column, strata_column : str, optional
         The column of groups that are resampled whole, and that of strata.
+    known_column : str, optional
+        The column of what is known already of the clusters, which the fit respects: cells as
+        ``A``, ``A|B`` or ``!C``, and empty ones.
     transform : Transform, optional
         Applied to all columns of numbers; in an FCS file to those of fluorescence.
     categories : bool
@@ -165,7 +173,8 @@ def read_objects(
     check_choice("missing", missing, MISSING)
     found = open_source(source, text_format or TextFormat())
     units = {"group_column": group_column, "strata_column": strata_column}
-    chosen = _choose(found, os.fspath(source), columns, drop, id_column, label_column, units)
+    apart = {**units, "known_column": known_column}
+    chosen = _choose(found, os.fspath(source), columns, drop, id_column, label_column, apart)
     if text_columns:
         _check_columns("text_columns", list(text_columns), found.cells.names, os.fspath(source))
     data = found.cells.values(chosen.columns, categories=categories, text_columns=text_columns)
@@ -178,7 +187,10 @@ def read_objects(
     codes = () if categories or found.has_roles or columns is not None else code_remarks(X)
     remarks = (*data.remarks, *chosen.remarks, *codes)
     X = _transformed(X, transform, found.plain)
-    objects = Objects(X, ids, classes, remarks, groups=groups, strata=strata)
+    known = None
+    if known_column is not None:
+        known = np.array([*found.cells.texts(known_column)], dtype=object)
+    objects = Objects(X, ids, classes, remarks, groups=groups, strata=strata, known=known)
     return objects.without_missing() if missing == "drop" else objects
 
 

@@ -87,6 +87,8 @@ class MixtureFamily(ABC, Generic[P]):
     - ``to_data_units(params)`` and ``log_unit``: for families that standardise the data.
     - ``remarks(params)``: sentences for the user.
     - ``n_parameters(structure, c)``: ``n_free``, for families with covariance structures.
+    - ``innermost``: the family itself; of one that adds something to another, such as what is
+      known of clusters, that of the components.
 
     Three functions make M-steps and densities short: ``sizes_and_means(statistics)``,
     ``shares(sizes)`` and ``log_shares(proportions)``; they know of components that are absent.
@@ -124,6 +126,11 @@ class MixtureFamily(ABC, Generic[P]):
 
     def __init__(self, X: Array) -> None:
         self.n_columns = X.shape[1]
+
+    @property
+    def innermost(self) -> "Family":
+        """The family itself; of one that adds something to another, that of the components."""
+        return self  # type: ignore[return-value]
 
     # What EM asks
 

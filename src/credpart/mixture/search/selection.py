@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from credpart._checks import WeightedTable, check_choice, check_cluster_numbers
+from credpart._columns import Columns
 from credpart._progress import Progress, silent
 from credpart._random import RandomState
 from credpart.errors import DataError, DegenerateMixtureError
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import gathered
 from credpart.mixture.fit import N_STARTS, MixtureFit, SearchOptions, as_fit
+from credpart.mixture.known_labels import NOTHING, KnownLabels
 from credpart.mixture.models import NOISES, Model, check_noise, read, taking_part
 from credpart.mixture.notebook import selection_html
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits
@@ -105,6 +107,7 @@ def select_mixture(
     *,
     sample_weight: ArrayLike | None = None,
     noise: bool | str = False,
+    labels: Any = None,
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
     n_starts: int = N_STARTS,
@@ -120,7 +123,7 @@ def select_mixture(
     X : array or DataFrame of shape (n, d)
         The objects.
     n_clusters : int, iterable of int, or "auto"
-        Numbers of clusters to try; "auto" is 1 to 9.
+        Numbers of clusters to try; "auto" is 1 to 9, or with labels at least as many as these name.
     models : str or sequence of str
         Names of models as in `fit_mixture`, of any families side by side, as in ``("VVV", "t",
         "skew-t")``, and families of your own.  "auto" is all 14 Gaussian covariance structures,
@@ -131,7 +134,7 @@ def select_mixture(
     noise : bool or "auto"
         Whether mixtures have a component for outliers, as in `fit_mixture`.  "auto" fits each model
         without and with it, as "VVV" and "VVV+noise", and the criterion chooses.
-    sample_weight, tol, max_iter, n_starts, random_state
+    sample_weight, labels, tol, max_iter, n_starts, random_state
         As in `fit_mixture`.
     n_jobs : int, optional
         Number of parallel jobs, as in joblib.  The result does not depend on it.
@@ -174,8 +177,10 @@ def select_mixture(
     numbers = check_cluster_numbers(n_clusters, auto=AUTO)
     check_choice("criterion", criterion, CRITERIA)
     data = WeightedTable.check(table, sample_weight)
+    known = KnownLabels.check(labels, len(data.weights))
+    numbers = known.numbers(numbers, is_auto=isinstance(n_clusters, str) or n_clusters is AUTO)
     options = SearchOptions.check(Limits.check(tol, max_iter), n_starts, random_state, n_jobs)
-    return select(data, numbers, chosen, options, criterion, progress)
+    return select(data, numbers, chosen, options, criterion, progress, known=known)
 
 
 def select(
@@ -186,6 +191,7 @@ def select(
     criterion: str,
     progress: Progress | None = None,
     like: MixtureFit | None = None,
+    known: KnownLabels = NOTHING,
 ) -> Selection:
     """`select_mixture` with checked arguments.
 
@@ -200,14 +206,15 @@ def select(
             "Leave columns out, or try more constrained models."
         )
     screening.warn()
-    data, _ = gathered(data)
+    columns = Columns.of(data.table)
+    data, _ = gathered(known.attach_weighted(data))
 
     # Models that link the chosen ones by nesting are fitted too, so that no nested one is better.
     carried = {model for _, model in cells}
     fitted = {name: row for name, row in chosen.items() if name in carried}
     part = subsample(data, options.seed)
-    sets = model_sets(taking_part(fitted), data, fitted)
-    starts = options.starts(part, numbers, fitted)
+    sets = model_sets(known.models(taking_part(fitted)), data, fitted)
+    starts = known.starts(options.starts(known.detach_weighted(part), numbers, fitted), part)
     if like is not None and like.n_clusters in numbers:
         starts[0][like.n_clusters] = like.posteriors_of(part.values).argmax(axis=1)
     how = criterion, options.limits, options.n_jobs, progress or silent
@@ -215,7 +222,7 @@ def select(
     flaws = {cell: found[cell].flaw for cell in cells if cell in found and found[cell].flaw}
     missing = refused | left_out | flaws
     fits = {
-        (c, name): as_fit(found[c, name], name, chosen[name], data, found[c, name].status)
+        (c, name): as_fit(found[c, name], name, chosen[name], data, found[c, name].status, columns)
         for c, name in cells
         if (c, name) not in missing
     }
