@@ -59,7 +59,7 @@ export function clusterSentence(data, i) {
   const cluster = data.labels[i];
   const [belief, plausibility] = clusterBounds(data, i, cluster).map(threeDecimals);
   const known = data.classLabels ? `, class ${data.classNames[data.classLabels[i]]}` : "";
-  const name = data.clusterNames[cluster];
+  const name = `${data.clusterNames[cluster]}, ${data.words[data.verdicts[i]]}`;
   return `Cluster ${name}: belief ${belief}, plausibility ${plausibility}${known}.`;
 }
 
