@@ -389,7 +389,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         sure: 128 (85.3 %), in {1} 50, {2} 42, {3} 36
         overlapping: 0 (0.0 %)
         undecided: 22 (14.7 %), between {2,3} 22
-        GOOD. This fit passes every check: its intervals can be taken at their level.
+        GOOD. Nothing speaks against this fit: its intervals can be taken at their level, as far as
+        can be said without an audit and a comparison of models.
         """
         check_is_fitted(self)
         return summarise(self.result_)

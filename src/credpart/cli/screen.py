@@ -37,7 +37,7 @@ def show_fit(summary: Mapping[str, Any], partition: EvidentialPartition, folder:
     console.print(_sets(partition))
     console.print(escape(_maximum_mass(partition)))
     if "adjusted_rand" in summary:
-        console.print(f"\nKnown classes: adjusted Rand index {summary['adjusted_rand']:.3f}")
+        console.print(f"Known classes: adjusted Rand index {summary['adjusted_rand']:.3f}")
         counts = pd.DataFrame.from_dict(summary["confusion"], orient="index")
         if counts.shape[1] <= MOST_SETS:
             console.print(cells(counts, "class"))
@@ -51,7 +51,9 @@ def _sets(partition: EvidentialPartition) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     for word, sets in sets_by_word(partition).items():
         total = sum(sets.values())
-        place = f"{PLACES[word]} {_listed(sets)}" if sets and PLACES[word] else ""
+        if not total:
+            continue
+        place = f"{PLACES[word]} {_listed(sets)}" if PLACES[word] else ""
         table.add_row(word, f"{total}", f"{total / partition.n_objects:.1%}", place)
     for column in table.columns[1:3]:
         column.justify = "right"
