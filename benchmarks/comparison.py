@@ -26,6 +26,7 @@ from credpart.datasets import (
 )
 from credpart.focal import cluster_similarity
 from credpart.metrics import confusion
+from credpart.partition.describe import counts_by_size
 
 SEED = 1
 
@@ -42,8 +43,8 @@ k = 50 random pairs an object, with Omega. Both of these: singletons, the empty 
 of clusters that a first run shows to overlap. Attributes are standardised for EVCLUS, and for ECM
 except on Iris and Butterfly. Mixtures 1 to 3 are one sample of 300 each.
 
-- **certain, ambiguous, outlying**: shares of objects whose set of highest mass is one cluster,
-  several, or none.
+- **one, several, none**: shares of objects whose set of maximum mass has one cluster, several, or
+  none. How sure an object is of its cluster is [another question](doubt.md).
 - **nonspecificity**: mean imprecision, from 0 to 1.
 - **ARI**: adjusted Rand index of the most plausible clusters with the classes.
 - **credal Rand**: credal Rand index with the classes (belief distance).
@@ -145,9 +146,9 @@ def coverage(partition, truth):
 
 
 COLUMNS = {
-    "certain": ".2f",
-    "ambiguous": ".2f",
-    "outlying": ".2f",
+    "one": ".2f",
+    "several": ".2f",
+    "none": ".2f",
     "nonspecificity": ".3f",
     "adjusted_rand": ".3f",
     "credal_rand": ".3f",
@@ -165,6 +166,8 @@ def row(cells):
 
 def figures(found, truth):
     table = found.table.copy()
+    sizes = [counts_by_size(partition) for partition in found.partitions.values()]
+    table[["one", "several", "none"]] = np.array(sizes) / np.sum(sizes, axis=1, keepdims=True)
     if truth is not None:
         measured = [coverage(partition, truth) for partition in found.partitions.values()]
         table[["coverage", "length"]] = measured

@@ -51,7 +51,7 @@ def terminal(output: str, path: Path) -> None:
 
 
 def picture_of_report(page: Page, path: Path) -> None:
-    """Choose two ambiguous objects, point at a third, and photograph the objects."""
+    """Choose two of the least sure objects, point at a third, and photograph the objects."""
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-ready]")
     page.evaluate("choose(data.order[0]); choose(data.order[5]); point(117)")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -51,6 +52,11 @@ def test_masses_are_those_of_the_library_to_the_byte(fitted):
     assert masses.tobytes() == model.partition_.masses.tobytes()
     np.testing.assert_array_equal(table["label"], model.labels_ + 1)
     assert load_model(fitted / "model.npz").partition_.masses.tobytes() == masses.tobytes()
+    doubt = model.partition_.doubt()
+    assert table["verdict"].tolist() == doubt["verdict"].tolist()
+    parts = ["belief", "overlap", "undecided"]
+    np.testing.assert_array_equal(table[parts], doubt[parts])
+    assert (table.loc[table["verdict"] == "sure", "belief"] >= 0.9).all()
 
 
 def test_summary_says_what_was_done(fitted):
@@ -217,8 +223,13 @@ def test_the_summary_is_one_screen_and_says_whether_to_trust_it(tmp_path, capsys
     shown = capsys.readouterr().out
     assert len(shown.splitlines()) <= 24
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    for words in ("150 objects, 3 clusters, model VVI", "certain", "ambiguous", "setosa"):
+    for words in ("150 objects, 3 clusters, model VVI", "setosa"):
         assert words in shown
+    verdicts = summary["verdicts"]
+    assert [*verdicts] == ["sure", "overlapping", "undecided"]
+    for word, share in verdicts.items():
+        line = rf"^{word} +{round(150 * share)} +{share:.1%}"
+        assert bool(re.search(line, shown, re.M)) == (share > 0.0)
     assert f"{summary['diagnosis']['grade'].upper()}  " in shown
     assert "n_replicates" not in shown  # advice is in options
     for name, count in summary["sets"].items():

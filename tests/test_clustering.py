@@ -397,9 +397,10 @@ def test_the_summary_fits_on_a_screen():
     model = small()
     lines = model.summary().splitlines()
     assert lines[0] == "80 objects, 3 clusters: model EII, 90 % intervals from 60 replicates"
-    assert [line.split(":")[0] for line in lines[1:3]] == ["certain", "ambiguous"]
-    assert lines[3].startswith("CAUTION. Trust this fit with care: belief and plausibility cover")
-    assert len(lines) == 4
+    words = ["sure", "overlapping", "undecided"]
+    assert [line.split(":")[0] for line in lines[1:4]] == words
+    assert lines[4].startswith("CAUTION. Trust this fit with care: belief and plausibility cover")
+    assert len(lines) == 5
     with pytest.raises(NotFittedError, match="not fitted yet"):
         CalibratedClustering().summary()
 

@@ -30,7 +30,7 @@ def test_a_row_a_method_with_the_metrics_of_its_partition(found, iris):
     for name, row in found.table.iterrows():
         partition = found.partitions[name]
         assert row["focal_sets"] == len(partition.focal_sets)
-        assert row[["certain", "ambiguous", "outlying"]].sum() == pytest.approx(1.0)
+        assert row[["sure", "overlapping", "undecided", "outlying"]].sum() == pytest.approx(1.0)
         assert row["nonspecificity"] == nonspecificity(partition)
         assert row["adjusted_rand"] == adjusted_rand(partition, iris.y)
         assert row["credal_rand"] == credal_rand(partition, iris.y)

@@ -126,7 +126,7 @@ def test_adjusted_rand_is_of_the_hard_view(view):
 
 def test_shares_and_nonspecificity():
     one = EvidentialPartition.from_rough([[1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1], [0, 0, 0]])
-    assert shares(one) == (0.4, 0.4, 0.2)
+    assert shares(one) == (0.4, 0.0, 0.4, 0.2)
     assert nonspecificity(one) == pytest.approx((np.log(2) / np.log(3) + 2) / 5)
 
 

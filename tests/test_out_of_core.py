@@ -62,6 +62,13 @@ def test_every_row_gets_its_masses(cells, found):
     assert table["id"].tolist() == cells[1]["cell"].tolist()
     np.testing.assert_allclose(table[["belief", "overlap", "undecided"]].sum(axis=1), 1.0)
     assert (table["belief"] <= table["plausibility"] + 1e-12).all()
+    shares = table["verdict"].value_counts(normalize=True, sort=False)
+    assert found.summary["verdicts"] == pytest.approx(
+        {word: shares[word] for word in ("sure", "overlapping", "undecided")}
+    )
+    assert ((table["verdict"] == "sure") == (table["belief"] >= 0.9)).all()
+    parts = table[["belief", "overlap", "undecided"]].mean()
+    assert found.summary["doubt"] == pytest.approx(parts.to_dict())
     assert found.summary["sets"] == {
         name: count for name, count in table["set"].value_counts(sort=False).items() if count
     }

@@ -304,7 +304,7 @@ def test_one_cluster_is_certain():
     assert (partition.plausibility() == 1.0).all()
     assert not partition.nonspecificity.any()
     np.testing.assert_array_equal(partition.pairwise(), np.ones((2, 2, 2)))
-    assert "certain: 2 (100.0 %), in {1} 2" in partition.summary()
+    assert "sure: 2 (100.0 %), in {1} 2" in partition.summary()
 
 
 def test_fifty_clusters_with_overlapping_pairs():

@@ -91,14 +91,15 @@ def test_the_index_of_a_frame_reaches_every_kind_of_partition():
             assert view.cluster_names == ("a", "b")
 
 
-def test_summary_counts_certain_ambiguous_and_outlying_objects():
+def test_summary_counts_objects_by_word():
     masses = [[0.1, 0.7, 0.1, 0.1], [0.1, 0.2, 0.3, 0.4], [0.6, 0.3, 0.1, 0.0], [1.0, 0, 0, 0]]
     partition = EvidentialPartition(masses, [[0, 0], [1, 0], [0, 1], [1, 1]])
     assert partition.summary().splitlines() == [
         "4 objects, 2 clusters, 4 focal sets",
-        "certain: 1 (25.0 %), in {1} 1",
-        "ambiguous: 1 (25.0 %), in {1,2} 1",
-        "outliers: 2 (50.0 %), in ∅ 2",
+        "sure: 0 (0.0 %)",
+        "overlapping: 0 (0.0 %)",
+        "undecided: 2 (50.0 %), between {1,2} 2",
+        "outlying: 2 (50.0 %)",
         "mean nonspecificity: 0.575",
     ]
 

@@ -399,7 +399,33 @@ def test_relational_sorts_many_objects_by_cluster(fitted):
     np.testing.assert_allclose(shown, partition.pairwise()[0][np.ix_(order, order)], atol=1e-12)
 
 
-def test_memberships_stack_the_masses_most_ambiguous_first(fitted):
+@pytest.mark.parametrize("threshold", [0.9, 0.6])
+def test_the_map_of_doubt_has_every_object_at_its_parts(threshold):
+    masses = [[0.95, 0.05, 0, 0], [0.5, 0.4, 0.1, 0], [0.2, 0.1, 0.6, 0.1], [0, 0, 0, 1]]
+    partition = EvidentialPartition(masses, [[1, 0], [0, 1], [1, 1], [0, 0]])
+    ax = plot.doubt(partition, threshold=threshold)
+    dots = ax.collections[:-1]  # the last are rings
+    drawn = np.vstack([np.asarray(dot.get_offsets()) for dot in dots])
+    expected = partition.doubt()[["overlap", "undecided"]].to_numpy()
+    assert sorted(map(tuple, drawn.tolist())) == sorted(map(tuple, expected.tolist()))
+    np.testing.assert_allclose(ax.collections[-1].get_offsets(), [[0.0, 0.0]])
+    counts = partition.doubt_counts(threshold)
+    told = ax.texts[-1].get_text().splitlines()
+    assert told == [f"{word}: {count} ({count / 4:.1%})" for word, count in counts.items()]
+    assert ax.lines[1].get_xdata()[1] == pytest.approx(1.0 - threshold)
+
+
+def test_the_map_of_doubt_with_many_objects_and_clusters_says_what_it_leaves_out():
+    rng = np.random.default_rng(0)
+    ax = plot.doubt(EvidentialPartition.from_fuzzy(rng.dirichlet(np.ones(20), size=21_000)))
+    assert "20,000 of 21,000 objects drawn" in ax.get_title(loc="right")
+    assert "21,000" not in ax.get_legend_handles_labels()[1]
+    assert ax.get_legend() is None
+    with pytest.raises(ValueError, match="`threshold` must be a number above 0"):
+        plot.doubt(ROUGH, threshold=0)
+
+
+def test_memberships_stack_the_masses_least_specific_first(fitted):
     partition = fitted[3]
     ax = plot.memberships(partition, most=10)
     rows = [int(tick.get_text()) for tick in ax.get_xticklabels()]

@@ -4,11 +4,12 @@ import base64
 import gzip
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from credpart import CalibratedClustering
+from credpart import CalibratedClustering, EvidentialPartition
 from credpart._checks import Table
 from credpart.datasets import load_butterfly, load_iris
 from credpart.report import content, page, payload, to_html, write_report
@@ -55,6 +56,37 @@ def test_other_families_carry_their_posteriors(models):
     np.testing.assert_allclose(arrays["posteriors"], expected, atol=1e-7)
     assert about["stored"]["replicates"] == 20
     assert about["ids"][0] == "50"
+
+
+def with_outliers(result):
+    """The result with a partition of all four words, on all sets of two clusters."""
+    masses = np.tile([0.05, 0.95, 0.0, 0.0], (result.n_objects, 1))
+    masses[:4] = [[0.0, 0.4, 0.6, 0.0], [0.0, 0.3, 0.1, 0.6], [0.8, 0.2, 0.0, 0.0], [1.0, 0, 0, 0]]
+    return replace(
+        result,
+        partition=EvidentialPartition(masses, [[0, 0], [1, 0], [0, 1], [1, 1]]),
+    )
+
+
+def test_the_numbers_of_a_page_are_those_of_the_words(butterfly):
+    result = with_outliers(butterfly.result_)
+    counts = result.partition.doubt_counts()
+    assert list(counts.values()) == [7, 1, 1, 2]
+    found = content.summary(result.partition)
+    assert {row.word: row.n_objects for row in found.words} == counts
+    assert sum(float(row.width) for row in found.words) == pytest.approx(100.0, abs=0.01)
+    by_cluster = np.array([row.words for row in found.clusters])
+    np.testing.assert_array_equal(by_cluster.sum(axis=0), list(counts.values()))
+    assert [row.labelled for row in found.clusters] == by_cluster.sum(axis=1).tolist()
+    assert found.between == [("{1,2}", 1, 1)]
+    text = to_html(result)
+    assert re.findall(r'<div class="card tile (\w+)"><b>(\d+)</b>', text) == [
+        (word, str(count)) for word, count in counts.items()
+    ]
+    about, arrays = embedded(text)
+    words = [about["words"][code] for code in arrays["verdicts"]]
+    assert words == result.partition.doubt()["verdict"].tolist()
+    assert "outlying" not in embedded(to_html(butterfly))[0]["words"]
 
 
 def test_same_result_makes_the_same_page(butterfly, tmp_path):

@@ -107,8 +107,7 @@ def test_words_come_before_pictures(page, model):
     assert "✓ Good" in verdict.inner_text() or "! Caution" in verdict.inner_text()
     assert verdict.bounding_box()["y"] < page.locator("#scatter").bounding_box()["y"]
     tiles = page.locator(".tile b").all_inner_texts()
-    certain = int(model.partition_.lower_approximation().any(axis=1).sum())
-    assert tiles[:3] == [str(certain), str(150 - certain), "3"]
+    assert tiles[:4] == [*map(str, model.partition_.doubt_counts().values()), "3"]
 
 
 @pytest.mark.parametrize(("x", "y"), [(0, 1), (3, 2)])
@@ -218,8 +217,9 @@ def column(page, k):
     return [row.locator("th, td").nth(k).inner_text() for row in rows(page)]
 
 
-def test_table_begins_with_the_most_ambiguous_and_sorts(page, model):
-    doubt = 1.0 - model.partition_.belief().max(axis=1)
+def test_table_begins_with_the_least_sure_and_sorts(page, model):
+    table = model.partition_.doubt()
+    doubt = 1.0 - table["belief"].to_numpy()
     shown = [int(row.get_attribute("data-row")) for row in rows(page)]
     assert len(shown) < 60  # only what is in view is in the page
     np.testing.assert_allclose(doubt[shown], np.sort(doubt)[::-1][: len(shown)], atol=1e-12)
@@ -229,7 +229,11 @@ def test_table_begins_with_the_most_ambiguous_and_sorts(page, model):
     assert column(page, 0)[0] == "flower 149"
     assert page.get_attribute("#heads th[data-column=object]", "aria-sort") == "descending"
     page.click("#heads th[data-column=plausibility] button")
-    assert column(page, 6) == sorted(column(page, 6), reverse=True)
+    assert column(page, 7) == sorted(column(page, 7), reverse=True)
+    for row in rows(page)[:9]:
+        i, cells = int(row.get_attribute("data-row")), row.locator("td").all_inner_texts()
+        parts = [f"{part:.3f}" for part in table.iloc[i, :3]]
+        assert cells[2:6] == [table["verdict"][i], *parts]
     page.evaluate("document.getElementById('rows').scrollTop = 1e6")
     page.wait_for_function("document.querySelector('#body tr:nth-last-child(2)').rowIndex > 5")
     page.wait_for_function(
@@ -244,11 +248,13 @@ def test_table_filters(page, model):
     page.fill("#search", "setosa")
     assert page.locator("#count").inner_text() == "50 of 150 objects"
     page.fill("#search", "")
-    page.select_option("#set-filter", label="between clusters")
-    several = model.partition_.focal_sets.sum(axis=1)[model.partition_.set_labels] > 1
-    assert page.locator("#count").inner_text() == f"{several.sum()} of 150 objects"
+    for word in ("sure", "undecided"):
+        page.select_option("#set-filter", label=word)
+        count = model.partition_.doubt_counts()[word]
+        assert page.locator("#count").inner_text() == f"{count} of 150 objects"
+        assert set(column(page, 3)) == {word}
     page.select_option("#set-filter", label="{1}")
-    assert set(column(page, 3)) == {"{1}"}
+    assert set(column(page, 8)) == {"{1}"}
     page.fill("#search", "no such thing")
     assert page.locator("#count").inner_text() == "0 of 150 objects"
 
@@ -264,7 +270,7 @@ def test_keyboard_reaches_every_control(page):
     for _ in range(len(controls) + 1):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.dataset.control"))
-    assert len(controls) == 11 + 3 + 7  # above the table, around it, its heads
+    assert len(controls) == 11 + 3 + 9  # above the table, around it, its heads
     assert set(reached) - {None} == set(controls)
 
 
@@ -293,7 +299,7 @@ def test_keyboard_alone_does_what_the_pointer_does(page):
     page.focus("#scatter")
     page.keyboard.press("ArrowRight")
     first = page.locator("#tip h3").inner_text()
-    assert first == column(page, 0)[0]  # it starts at the most ambiguous
+    assert first == column(page, 0)[0]  # it starts at the least sure
     page.keyboard.press("Enter")
     page.keyboard.press("ArrowRight")
     second = page.locator("#tip h3").inner_text()

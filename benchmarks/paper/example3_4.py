@@ -77,7 +77,7 @@ def run(bench: Bench) -> Section:
     section.figure(
         "figure-4",
         lambda: _histograms(sample, found, intervals),
-        "Figure 4: replicates of P_ij for four pairs, from certainly apart to certainly together.",
+        "Figure 4: replicates of P_ij for four pairs, from P_ij = 0 to P_ij = 1.",
     )
     section.figure(
         "figure-5",
@@ -94,14 +94,17 @@ def run(bench: Bench) -> Section:
 
 
 def _add_masses(section: Section, partition: EvidentialPartition) -> None:
-    """Table 1 in kind: the three most ambiguous objects, and a certain one of each cluster."""
+    """Table 1 in kind: the three least specific objects, and the best one of each cluster."""
     printed = PRINTED["table 1"]
     doubt = partition.nonspecificity
     objects = [int(i) for i in np.argsort(-doubt, kind="stable")[:3]]
     objects += [int(np.argmax(partition.masses[:, k])) for k in range(partition.n_clusters)]
     names = set_names(partition.focal_sets)
     rows = [[i + 1, *(f"{mass:.3f}" for mass in partition.masses[i])] for i in sorted(objects)]
-    section.text("**Table 1**, ours: the three most ambiguous objects, and a certain one of each.")
+    section.text(
+        "**Table 1**, ours: the three least specific objects, and the one of the highest mass of "
+        "each cluster."
+    )
     section.table(["object", *(f"m({name})" for name in names)], rows)
     section.text("The paper's:")
     section.table(

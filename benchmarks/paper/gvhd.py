@@ -102,7 +102,17 @@ def _mclust() -> str:
 
 
 def _sentence(partition: Any) -> str:
-    return "; ".join(partition.summary().splitlines()) + "."
+    """The objects by their set of maximum mass, as the paper counts them."""
+    n, c, f = partition.n_objects, partition.n_clusters, len(partition.focal_sets)
+    parts = [f"{n} objects, {c} clusters, {f} focal sets"]
+    is_single = partition.focal_sets.sum(axis=1) == 1
+    for kind, wanted in (("sets of maximum mass with one cluster", True), ("with several", False)):
+        named = zip(partition.counts().items(), is_single, strict=True)
+        held = {name: count for (name, count), single in named if count and single == wanted}
+        total = sum(held.values())
+        listed = ", ".join(f"{name} {count}" for name, count in held.items())
+        parts.append(f"{kind}: {total} ({100 * total / n:.1f} %), in {listed}")
+    return "; ".join([*parts, f"mean nonspecificity: {partition.nonspecificity.mean():.3f}"]) + "."
 
 
 def _add_figures(section: Section, X: Any, selection: Any, model: Any) -> None:

@@ -16,10 +16,11 @@ model = CalibratedClustering(3, model="VEV", n_replicates=200, random_state=0).f
 print(model.partition_.summary())
 
 # %%
-# Solid lines surround the flowers that surely belong to a cluster, broken lines those that
-# possibly do; symbols are the true species, which the fit did not see.
+# Solid lines surround the lower approximations of the clusters, the flowers whose set of maximum
+# mass is one cluster; broken lines surround the upper approximations, those whose set contains the
+# cluster.  Symbols are the true species, which the fit did not see.
 plot.partition(model.partition_, iris.X, features=("petal_length", "petal_width"), classes=iris.y)
 
 # %%
-# The mass functions of the most ambiguous flowers.  Hatched mass is mass of "one of these two".
+# The mass functions of the least specific flowers.  Hatched mass is mass of "one of these two".
 plot.memberships(model.partition_, most=40)

@@ -2,13 +2,13 @@
 A mass function, and the numbers that follow from it
 ====================================================
 
-Three flowers of the Iris data: one that is surely in its cluster, one that is probably in it, and
+Three flowers of the Iris data: one that is sure of its cluster, one that is probably in it, and
 one of which nobody can say more than "in cluster 2 or 3".
 """
 
 # %%
-# The masses, and from them belief and plausibility of each cluster.  The belief is what supports
-# the cluster for certain; the plausibility adds what does not speak against it.  The gap between
+# The masses, and from them belief and plausibility of each cluster.  The belief is the mass
+# of the cluster alone; the plausibility adds what does not speak against it.  The gap between
 # the two is ignorance: a probability has none.
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,7 +19,7 @@ from credpart.datasets import load_iris
 iris = load_iris()
 model = CalibratedClustering(3, model="VEV", n_replicates=200, random_state=0).fit(iris.X)
 partition = model.partition_
-flowers = {"certain": 0, "probable": 56, "ambiguous": 70}
+flowers = {"sure": 0, "probable": 56, "undecided": 70}
 
 figure, panels = plt.subplots(1, 3, figsize=(9, 2.6), sharey=True, layout="constrained")
 for ax, (title, row) in zip(panels, flowers.items(), strict=True):
@@ -44,7 +44,8 @@ print(partition.to_frame().iloc[list(flowers.values())].round(2).T)
 # ------------------------------------------
 # The masses of two objects give a belief and a plausibility that they are in the same cluster.
 # This interval is what the method is calibrated for: a 90 % confidence interval for the true
-# probability.  Two flowers that are surely together, surely apart, and undecided:
+# probability.  Two flowers that are together, two that are apart, and two
+# of which the data do not tell:
 belief, plausibility = partition.pairwise()
 for i, j in [(0, 1), (0, 100), (70, 100)]:
     print(f"flowers {i:3} and {j:3}: between {belief[i, j]:.2f} and {plausibility[i, j]:.2f}")

@@ -1,9 +1,9 @@
 """
-New objects: where would they be ambiguous?
-===========================================
+New objects: where could they not be told?
+==========================================
 
 New objects get masses of their own, from the intervals between them and the fitted objects.  Here
-they are the points of a grid: the map shows where a new object could not be told.
+they are the points of a grid: the map shows the clusters in their sets of maximum mass.
 """
 
 # %%

@@ -19,7 +19,7 @@ model.fit(survey.X)
 print(model.partition_.summary())
 
 # %%
-# Every respondent as a bar.  Only those on the right have a class for certain.
+# Every respondent as a bar.  Only those on the right are sure of their class.
 plot.memberships(model.partition_, most=None)
 plt.show()
 

@@ -94,6 +94,13 @@ def check_fraction(name: str, value: object) -> float:
     return float(value)
 
 
+def check_threshold(name: str, value: object) -> float:
+    """Return ``value`` as a float in (0, 1]."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < float(value) <= 1.0:
+        raise InputError(name, "be a number above 0 and at most 1", value)
+    return float(value)
+
+
 def is_writable(text: str) -> bool:
     r"""Whether a text can be written in UTF-8: half of a surrogate pair cannot.
 

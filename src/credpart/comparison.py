@@ -39,11 +39,11 @@ class Comparison:
     Attributes
     ----------
     table : DataFrame
-        A row a method.  "clusters" and "focal_sets" count them; "certain", "ambiguous" and
-        "outlying" are shares of the objects, by their set of highest mass; "nonspecificity" is
-        the mean one; "seconds" is the time of the fit.  If classes were given: "adjusted_rand"
-        of the most plausible clusters, "credal_rand" with the classes, and "misplaced", the
-        share of objects whose set does not contain their class.
+        A row a method.  "clusters" and "focal_sets" count them; "sure", "overlapping",
+        "undecided" and "outlying" are shares of the objects, by `EvidentialPartition.doubt`;
+        "nonspecificity" is the mean one; "seconds" is the time of the fit.  If classes were
+        given: "adjusted_rand" of the most plausible clusters, "credal_rand" with the classes, and
+        "misplaced", the share of objects whose set of highest mass does not contain their class.
     agreement : DataFrame
         Credal Rand index between each two methods.
     partitions : dict
@@ -106,7 +106,7 @@ def compare(
             outlying  adjusted_rand
     method
     ecm         0.00           0.62
-    evclus      0.03           0.64
+    evclus      0.19           0.64
     """
     estimators = _estimators(methods, n_clusters, random_state)
     check_data(X, at_least=2)

@@ -1,4 +1,4 @@
-"""How certain an evidential partition is, and how it agrees with classes or with another one.
+"""How sure an evidential partition is, and how it agrees with classes or with another one.
 
 References
 ----------
@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart._checks import check_choice
+from credpart._checks import check_choice, check_threshold
 from credpart._messages import Message, Name
 from credpart._threads import one_blas_thread
 from credpart.errors import InputError
 from credpart.focal import intersection_matrix, set_names
 from credpart.partition import EvidentialPartition
-from credpart.partition.describe import count_sets, counts_by_kind
+from credpart.partition.describe import count_sets, count_words
+from credpart.partition.doubt import THRESHOLD
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,31 +42,39 @@ Labels = IntArray
 
 
 class Shares(NamedTuple):
-    """Which share of the objects is of each sort, by the set of highest mass; they sum to 1.
+    """Which share of the objects has each verdict of `EvidentialPartition.doubt`; they sum to 1.
 
     Examples
     --------
     >>> from credpart import EvidentialPartition
-    >>> shares(EvidentialPartition.from_hard([0, 1])).certain
+    >>> shares(EvidentialPartition.from_hard([0, 1])).sure
     1.0
     """
 
-    certain: float  # a single cluster
-    ambiguous: float  # several clusters
-    outlying: float  # the empty set
+    sure: float  # belief in the label of at least the threshold
+    overlapping: float  # else, if most of the doubt is mass of other single clusters
+    undecided: float  # or mass of sets of several clusters
+    outlying: float  # or mass of the empty set
 
 
-def shares(partition: EvidentialPartition) -> Shares:
-    """Return the shares of certain, ambiguous and outlying objects.
+def shares(partition: EvidentialPartition, threshold: float = THRESHOLD) -> Shares:
+    """Return the shares of sure, overlapping, undecided and outlying objects.
+
+    Parameters
+    ----------
+    partition : EvidentialPartition
+        The partition.
+    threshold : float
+        As in `EvidentialPartition.doubt`.
 
     Examples
     --------
     >>> from credpart import EvidentialPartition
     >>> shares(EvidentialPartition.from_rough([[1, 0], [0, 1], [1, 1], [0, 0]]))
-    Shares(certain=0.5, ambiguous=0.25, outlying=0.25)
+    Shares(sure=0.5, overlapping=0.0, undecided=0.25, outlying=0.25)
     """
-    kinds = counts_by_kind(partition).values()
-    return Shares(*(sum(counts.values()) / partition.n_objects for counts in kinds))
+    counts = count_words(partition, check_threshold("threshold", threshold))
+    return Shares(*(counts.get(word, 0) / partition.n_objects for word in Shares._fields))
 
 
 def nonspecificity(partition: EvidentialPartition) -> float:

@@ -27,7 +27,7 @@ from credpart.intervals import METHODS, NEGLIGIBLE, SUM_TOLERANCE, replicates_ne
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.search.selection import Selection
-from credpart.partition.describe import kind_lines
+from credpart.partition.describe import word_lines
 from credpart.result import CalibratedResult, find_intervals, find_partition, find_sample
 
 HARD = 0.99  # share of rows of 0 and 1 only from which draws are taken to be sampled labels
@@ -132,10 +132,11 @@ class DrawsResult(CalibratedResult):
         >>> p = np.random.default_rng(0).beta([9, 9, 1], [1, 1, 9], size=(50, 3))
         >>> print(from_replicates(np.stack([p, 1 - p], axis=2)).summary())
         3 objects, 2 clusters: 90 % intervals from 50 posterior draws
-        certain: 3 (100.0 %), in {1} 2, {2} 1
-        ambiguous: 0 (0.0 %)
+        sure: 0 (0.0 %)
+        overlapping: 0 (0.0 %)
+        undecided: 3 (100.0 %), between {1,2} 3
         """
-        lines, numbers = kind_lines(self.partition), self.replicates.n_clusters
+        numbers = self.replicates.n_clusters
         several = (
             f" with {numbers.min()} to {numbers.max()} clusters"
             if numbers.min() < numbers.max()
@@ -146,8 +147,7 @@ class DrawsResult(CalibratedResult):
                 f"{self.n_objects} objects, {self.partition.n_clusters} clusters: "
                 f"{100.0 * self.intervals.level:g} % intervals from {len(self.replicates)} "
                 f"posterior draws{several}",
-                lines["certain"],
-                lines["ambiguous"],
+                *word_lines(self.partition),
             ]
         )
 

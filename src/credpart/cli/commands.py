@@ -22,7 +22,7 @@ from credpart.cli.fitting import (
     show_notes,
     takes_categories,
 )
-from credpart.cli.folder import AUDIT, put_text, report
+from credpart.cli.folder import AUDIT, masses_table, put_text, report
 from credpart.cli.screen import cells, selection_table, show_audit
 from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks, write_csv
@@ -92,7 +92,7 @@ def write_predictions(
         with collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks):
             masses = result.predict_masses(X, n_jobs=jobs, verbose=int(not quiet))
         partition = EvidentialPartition(masses, result.partition.focal_sets, index=X.index)
-        frame = partition.to_frame().rename_axis("id")
+        frame = masses_table(partition)
         if not raw_text:
             show_notes(formula_remarks(X.index), quiet=quiet)
         if out is None:

@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from credpart import __version__
 from credpart._arrays import IntArray
 from credpart.cli.spreadsheet import write_csv
 from credpart.diagnostics import Diagnosis
-from credpart.metrics import adjusted_rand, confusion, shares
+from credpart.metrics import adjusted_rand, confusion
 from credpart.partition import EvidentialPartition
+from credpart.partition.describe import counts_by_size, shares_by_size
+from credpart.partition.doubt import THRESHOLD
 from credpart.partition.npz import write_arrays
 from credpart.report import to_html
 from credpart.result import CalibratedResult
@@ -92,7 +95,7 @@ def describe(request: Request, outcome: Outcome) -> Summary:
         "label_names": None if result.known_labels is None else result.known_labels.names,
         "n_compared": len(result.sample.rows),
         "objective": result.objective,
-        "shares": shares(partition)._asdict(),
+        **shares_and_doubt(partition),
         "sets": {name: count for name, count in partition.counts().items() if count},
         "diagnosis": outcome.diagnosis.to_dict(),
         "remarks": outcome.remarks,
@@ -108,9 +111,26 @@ def describe(request: Request, outcome: Outcome) -> Summary:
     return summary
 
 
+def shares_and_doubt(partition: EvidentialPartition) -> Summary:
+    """Shares of the objects by verdict and by the set of maximum mass, and the mean doubt."""
+    n, table = partition.n_objects, partition.doubt()
+    means = table.drop(columns="verdict").mean()
+    return {
+        "verdicts": {word: count / n for word, count in partition.doubt_counts().items()},
+        "threshold": THRESHOLD,
+        "doubt": means.to_dict(),
+        "shares": shares_by_size(*counts_by_size(partition)),
+    }
+
+
+def masses_table(partition: EvidentialPartition) -> pd.DataFrame:
+    """Labels, masses, beliefs, plausibilities, and how sure the label of each object is."""
+    return pd.concat([partition.to_frame(), partition.doubt()], axis=1).rename_axis("id")
+
+
 def write_masses(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
-    """One row for each object: its labels, masses, beliefs and plausibilities."""
-    write_csv(outcome.partition.to_frame().rename_axis("id"), path, raw_text=request.raw_text)
+    """One row for each object: its labels, masses, beliefs and plausibilities, and its doubt."""
+    write_csv(masses_table(outcome.partition), path, raw_text=request.raw_text)
 
 
 def write_intervals(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:

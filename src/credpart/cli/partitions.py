@@ -17,6 +17,7 @@ from credpart.datasets import DATASETS
 from credpart.errors import InputError, MissingPackageError
 from credpart.out_of_core.clustering import DatasetResult, check_request, cluster_dataset
 from credpart.out_of_core.estimate import estimate
+from credpart.partition.doubt import WORDS
 from credpart.tables import Transform
 
 
@@ -109,7 +110,9 @@ def show(found: DatasetResult) -> None:
     largest = sorted(sets.items(), key=lambda item: -item[1])[:8]
     listed = "  ".join(f"{name} {count}" for name, count in largest)
     more = f"  and {len(sets) - len(largest)} more" if len(sets) > len(largest) else ""
-    print(f"certain {summary['shares']['certain']:.1%}: {listed}{more}")
+    verdicts = summary["verdicts"]
+    print("  ".join(f"{word} {verdicts[word]:.1%}" for word in WORDS if word in verdicts))
+    print(f"Sets of maximum mass: {listed}{more}")
     if summary["refits"]:
         print(f"{summary['refits']}.")
     diagnosis = summary["diagnosis"]

@@ -52,6 +52,7 @@ KINDS: Mapping[str, Draw] = {
         )
     ),
     "memberships": lambda s, features: plot.memberships(s.result.partition),
+    "doubt": lambda s, features: plot.doubt(s.result.partition),
     "selection": lambda s, features: plot.selection(s.result.selection),
     "approximation": lambda s, features: plot.approximation(s.result.compared, s.result.intervals),
     "classification": of_objects(

@@ -16,7 +16,7 @@ from credpart.cli.vocabulary import in_shell
 from credpart.diagnostics.diagnosis import URGENT
 from credpart.mixture import Selection
 from credpart.partition import EvidentialPartition
-from credpart.partition.describe import counts_by_kind
+from credpart.partition.describe import PLACES, sets_by_word
 
 GRADES = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
 COVERAGES = ("coverage", "standard_error", "length")
@@ -35,8 +35,9 @@ def show_fit(summary: Mapping[str, Any], partition: EvidentialPartition, folder:
     if summary["n_fitted"] < n:
         console.print(f"{summary['n_fitted']} rows were fitted, the others scored against them.")
     console.print(_sets(partition))
+    console.print(escape(_maximum_mass(partition)))
     if "adjusted_rand" in summary:
-        console.print(f"\nKnown classes: adjusted Rand index {summary['adjusted_rand']:.3f}")
+        console.print(f"Known classes: adjusted Rand index {summary['adjusted_rand']:.3f}")
         counts = pd.DataFrame.from_dict(summary["confusion"], orient="index")
         if counts.shape[1] <= MOST_SETS:
             console.print(cells(counts, "class"))
@@ -46,15 +47,23 @@ def show_fit(summary: Mapping[str, Any], partition: EvidentialPartition, folder:
 
 
 def _sets(partition: EvidentialPartition) -> Table:
-    """How many objects are certain, and between which clusters the others are."""
+    """How many objects are sure, and between which clusters the others are."""
     table = Table(box=None, pad_edge=False, show_header=False)
-    kinds = counts_by_kind(partition)
-    for kind in kinds if partition.may_be_outliers else ("certain", "ambiguous"):
-        total = sum(kinds[kind].values())
-        table.add_row(kind, f"{total}", f"{total / partition.n_objects:.1%}", _listed(kinds[kind]))
+    for word, sets in sets_by_word(partition).items():
+        total = sum(sets.values())
+        if not total:
+            continue
+        place = f"{PLACES[word]} {_listed(sets)}" if PLACES[word] else ""
+        table.add_row(word, f"{total}", f"{total / partition.n_objects:.1%}", place)
     for column in table.columns[1:3]:
         column.justify = "right"
     return table
+
+
+def _maximum_mass(partition: EvidentialPartition) -> str:
+    """How many objects have each set as that of their highest mass."""
+    sets = {name: count for name, count in partition.counts().items() if count}
+    return f"Sets of maximum mass: {_listed(sets)}"
 
 
 def _listed(sets: Mapping[str, int]) -> str:

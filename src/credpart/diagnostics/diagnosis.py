@@ -23,7 +23,7 @@ from credpart.focal import set_names
 from credpart.intervals import PairwiseIntervals, replicates_needed
 from credpart.mixture.distinct import distinct
 from credpart.partition import EvidentialPartition
-from credpart.partition.describe import kind_lines
+from credpart.partition.describe import word_lines
 from credpart.partition.relational import upper_blocks
 from credpart.result import CalibratedResult, Fitted, result_of
 
@@ -313,15 +313,13 @@ def _compared_rivals(
 def summarise(result: CalibratedResult) -> str:
     """What was found, and whether to trust it, on one screen."""
     found, partition = diagnose(result, audit=0, rivals=False), result.partition
-    lines, decision = kind_lines(partition), result.replicates.decision
+    decision = result.replicates.decision
     return "\n".join(
         [
             f"{partition.n_objects} objects, {partition.n_clusters} clusters: "
             f"model {result.mixture.model}, {_level_in_words(result)} "
             f"from {len(result.replicates)} replicates{_compared(result)}",
-            lines["certain"],
-            lines["ambiguous"],
-            *([lines["outliers"]] if partition.may_be_outliers else []),
+            *word_lines(partition),
             *([f"{missing}."] if (missing := missing_cells(result.data)) else []),
             *numbers_chosen(result),
             *([] if decision is None else [f"{decision}."]),

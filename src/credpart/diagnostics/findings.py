@@ -20,7 +20,7 @@ from credpart.mixture.fit import MixtureFit
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
-from credpart.partition.describe import counts_by_kind
+from credpart.partition.describe import counts_by_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -356,10 +356,10 @@ def precision(seen: Evidence) -> Finding:
 def ambiguity(seen: Evidence) -> Finding:
     """How many objects are between clusters: what the data say, and no fault of the fit."""
     partition, names = seen.partition, _names(seen)
-    n, several = partition.n_objects, sum(counts_by_kind(partition)["ambiguous"].values())
+    n, (_, several, _) = partition.n_objects, counts_by_size(partition)
     text = f"{several} of {n} objects ({_percent(several / n)}) have their highest mass on a set"
-    certain = np.asarray(partition.lower_approximation().any(axis=0))
-    empty = [name for name, has in zip(names, certain, strict=True) if not has]
+    is_held = np.asarray(partition.lower_approximation().any(axis=0))
+    empty = [name for name, has in zip(names, is_held, strict=True) if not has]
     if not empty:
         return Finding("ambiguity", "ok", text, "")
     text += f", and none has it on {', '.join(empty[:5])} alone"

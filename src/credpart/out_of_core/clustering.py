@@ -45,6 +45,8 @@ from credpart.out_of_core.stages import (
     select_on_sample,
     write_partition,
 )
+from credpart.partition.describe import shares_by_size
+from credpart.partition.doubt import THRESHOLD, WORDS, Doubt, possible_parts, possible_words
 from credpart.report import to_html
 from credpart.result import CalibratedResult
 from credpart.storage import dump_model, load_model, load_value, save_value
@@ -401,7 +403,9 @@ def summarise(
     n = int(totals.sets.sum())
     focal = result.partition.focal_sets
     sizes = focal.sum(axis=1)
-    belief, overlap, undecided = (totals.doubt / n).tolist()
+    means = dict(zip(Doubt._fields, (totals.doubt / n).tolist(), strict=True))
+    verdicts = dict(zip(WORDS, (totals.verdicts / n).tolist(), strict=True))
+    by_size = [int(totals.sets[found].sum()) for found in (sizes == 1, sizes > 1, sizes == 0)]
     return {
         "n": n,
         "n_partitions": len(run.request.source.partitions),
@@ -425,11 +429,10 @@ def summarise(
             if count
         },
         "labels": {str(k + 1): int(count) for k, count in enumerate(totals.labels)},
-        "shares": {
-            "certain": float(totals.sets[sizes == 1].sum() / n),
-            "ambiguous": float(totals.sets[sizes > 1].sum() / n),
-        },
-        "doubt": {"belief": belief, "overlap": overlap, "undecided": undecided},
+        "verdicts": {word: verdicts[word] for word in possible_words(focal)},
+        "threshold": THRESHOLD,
+        "doubt": {name: means[name] for name in possible_parts(focal)},
+        "shares": shares_by_size(*by_size),
         "diagnosis": dict(diagnosis),
         "remarks": list(dict.fromkeys(run.remarks)),
         "timings": dict(run.timings),

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.random import SeedSequence
 
-from credpart._arrays import Array, IntArray
+from credpart._arrays import Array, BoolArray, IntArray
 from credpart._bootstrap.algorithm1 import refit_fully, run_bootstrap, warn_user
 from credpart._bootstrap.folds import Sums
 from credpart._bootstrap.large_samples import attempt_on, can_shrink, shrunken
@@ -51,6 +51,14 @@ from credpart.out_of_core.passes import (
 from credpart.out_of_core.sources import Partition, Source, arrow
 from credpart.pairs import Landmarks
 from credpart.partition import EvidentialPartition
+from credpart.partition.doubt import (
+    THRESHOLD,
+    WORDS,
+    Doubt,
+    divide,
+    possible_parts,
+    word_codes,
+)
 from credpart.pipeline import choose_mixture
 from credpart.result import (
     CalibratedResult,
@@ -371,12 +379,23 @@ class Totals(NamedTuple):
 
     sets: IntArray  # (f,): objects by their set of highest mass
     labels: IntArray  # (c,): objects by their cluster
-    doubt: Array  # (3,): sums of belief, overlap and undecided
+    doubt: Array  # (4,): sums of belief, overlap, undecided and outlying
+    verdicts: IntArray  # (4,): objects by their word
+
+    @classmethod
+    def zero(cls, focal: BoolArray) -> "Totals":
+        """Of no rows."""
+        f, c = focal.shape
+        counts = [np.zeros(size, dtype=np.intp) for size in (f, c, len(WORDS))]
+        return cls(counts[0], counts[1], np.zeros(len(Doubt._fields)), counts[2])
 
     def plus(self, others: "Totals") -> "Totals":
         """Both added."""
         return Totals(
-            self.sets + others.sets, self.labels + others.labels, self.doubt + others.doubt
+            self.sets + others.sets,
+            self.labels + others.labels,
+            self.doubt + others.doubt,
+            self.verdicts + others.verdicts,
         )
 
 
@@ -397,9 +416,7 @@ def write_partition(
     """
     table, parquet = arrow("pyarrow").table, arrow()
     focal = landmarks.partition.focal_sets
-    totals = Totals(
-        np.zeros(len(focal), dtype=np.intp), np.zeros(focal.shape[1], dtype=np.intp), np.zeros(3)
-    )
+    totals = Totals.zero(focal)
     writer: Any = None
     with new_file(path) as partial_path:
         try:
@@ -434,21 +451,21 @@ def read_totals(path: Path) -> Totals:
     return Totals(**{name: np.array(values) for name, values in kept.items()})
 
 
-def as_columns(masses: Array, focal: Any) -> tuple[dict[str, Any], Totals]:
+def as_columns(masses: Array, focal: BoolArray) -> tuple[dict[str, Any], Totals]:
     """What stands in a file for each object, and the totals."""
     pa = arrow("pyarrow")
     partition = EvidentialPartition(masses, focal)
     rows, labels = np.arange(len(masses)), partition.labels
     order = np.argsort(-masses, axis=1, kind="stable")
     singles = np.eye(focal.shape[1], dtype=bool)
-    belief = partition.belief(singles)[rows, labels]
-    single_masses = masses[:, focal.sum(axis=1) == 1].sum(axis=1)
-    overlap = np.maximum(single_masses - belief, 0.0)
-    undecided = np.maximum(1.0 - single_masses, 0.0)
-    names = pa.array(set_names(focal))
+    doubt = divide(masses, focal, labels)
+    parts = {name: getattr(doubt, name) for name in possible_parts(focal)}
+    words = word_codes(doubt, THRESHOLD)
+    sets = set_names(focal)
 
-    def named(places: IntArray) -> Any:
-        return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int16)), names)
+    def named(places: IntArray, names: Sequence[str] = sets) -> Any:
+        codes = pa.array(places.astype(np.int16))
+        return pa.DictionaryArray.from_arrays(codes, pa.array(names))
 
     set_labels = partition.set_labels
     second = order[:, 1] if masses.shape[1] > 1 else order[:, 0]
@@ -459,13 +476,13 @@ def as_columns(masses: Array, focal: Any) -> tuple[dict[str, Any], Totals]:
         "second_set": named(second),
         "second_mass": masses[rows, second],
         "plausibility": partition.plausibility(singles)[rows, labels],
-        "belief": belief,
-        "overlap": overlap,
-        "undecided": undecided,
+        **parts,
+        "verdict": named(words, WORDS),
     }
     totals = Totals(
         np.bincount(set_labels, minlength=len(focal)),
         np.bincount(labels, minlength=focal.shape[1]),
-        np.array([belief.sum(), overlap.sum(), undecided.sum()]),
+        np.array([part.sum() for part in doubt]),
+        np.bincount(words, minlength=len(WORDS)),
     )
     return columns, totals

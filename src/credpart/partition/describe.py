@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from credpart._arrays import IntArray
 from credpart.focal import EMPTY, set_names
+from credpart.partition import doubt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from credpart.partition.evidential import EvidentialPartition
 
 MOST_SETS = 12  # the largest, that a summary names: it has to fit on a screen
+PLACES = {"sure": "in", "overlapping": "between", "undecided": "between", "outlying": ""}
 
 
 def frame(partition: "EvidentialPartition") -> "pd.DataFrame":
@@ -47,40 +49,94 @@ def count_sets(set_labels: IntArray, n_sets: int) -> IntArray:
     return np.bincount(set_labels, minlength=n_sets)
 
 
-def counts_by_kind(partition: "EvidentialPartition") -> dict[str, dict[str, int]]:
-    """Return the counts of the sets that hold objects, by what such a set says of an object.
+def doubt_frame(partition: "EvidentialPartition", threshold: float) -> "pd.DataFrame":
+    """Return the parts of the mass of each object, and its word, as a table."""
+    import pandas as pd
 
-    A single cluster makes it certain, several clusters ambiguous, the empty set an outlier.
+    parts = partition_doubt(partition)
+    named = parts._asdict()
+    columns: dict[str, Any] = {
+        name: named[name] for name in doubt.possible_parts(partition.focal_sets)
+    }
+    columns["verdict"] = np.array(doubt.WORDS, dtype=object)[doubt.word_codes(parts, threshold)]
+    index = None if partition.index is None else pd.Index(partition.index)
+    return pd.DataFrame(columns, index=index)
+
+
+def partition_doubt(partition: "EvidentialPartition") -> doubt.Doubt:
+    """Return the parts of the mass of each object."""
+    return doubt.divide(partition.masses, partition.focal_sets, partition.labels)
+
+
+def count_words(partition: "EvidentialPartition", threshold: float) -> dict[str, int]:
+    """Return how many objects have each of the words that are possible."""
+    codes = doubt.word_codes(partition_doubt(partition), threshold)
+    counts = np.bincount(codes, minlength=len(doubt.WORDS)).tolist()
+    possible = doubt.possible_words(partition.focal_sets)
+    return dict(zip(possible, counts, strict=False))  # only the last word may be impossible
+
+
+def sets_by_word(
+    partition: "EvidentialPartition", threshold: float = doubt.THRESHOLD
+) -> dict[str, dict[str, int]]:
+    """Return for each word the clusters that it is about, with their numbers of objects.
+
+    Which clusters these are, `doubt.sets_of_doubt` says.  Sets come in the order of their sizes,
+    then of their clusters.
     """
-    kinds: dict[str, dict[str, int]] = {"certain": {}, "ambiguous": {}, "outliers": {}}
-    sizes = partition.focal_sets.sum(axis=1)
-    for (name, count), size in zip(partition.counts().items(), sizes, strict=True):
-        kind = "outliers" if size == 0 else "certain" if size == 1 else "ambiguous"
-        if count:
-            kinds[kind][name] = count
-    return kinds
+    masses, focal, labels = partition.masses, partition.focal_sets, partition.labels
+    codes = doubt.word_codes(doubt.divide(masses, focal, labels), threshold)
+    sets = doubt.sets_of_doubt(masses, focal, labels, codes)
+    found: dict[str, dict[str, int]] = {}
+    for word in doubt.possible_words(focal):
+        distinct, counts = np.unique(
+            sets[codes == doubt.WORDS.index(word)], axis=0, return_counts=True
+        )
+        order = np.lexsort((*(~distinct.T[::-1]), distinct.sum(axis=1)))
+        names = set_names(distinct[order], partition.cluster_names)
+        found[word] = dict(zip(names, counts[order].tolist(), strict=True))
+    return found
+
+
+def counts_by_size(partition: "EvidentialPartition") -> tuple[int, int, int]:
+    """Return how many objects have one cluster, several, and none in their set of maximum mass."""
+    sizes = partition.focal_sets.sum(axis=1)[partition.set_labels]
+    one, several = int((sizes == 1).sum()), int((sizes > 1).sum())
+    return one, several, partition.n_objects - one - several
+
+
+def shares_by_size(one: int, several: int, none: int) -> dict[str, float]:
+    """Return the shares of `counts_by_size`, under the names that files have for them.
+
+    >>> shares_by_size(3, 1, 0)
+    {'certain': 0.75, 'ambiguous': 0.25, 'outlying': 0.0}
+    """
+    n = one + several + none
+    return {"certain": one / n, "ambiguous": several / n, "outlying": none / n}
 
 
 def summary(partition: "EvidentialPartition") -> str:
-    """Return how many objects are certain, ambiguous and outliers, and in which sets."""
+    """Return how many objects are sure, overlapping, undecided and outlying."""
     n, c, f = partition.n_objects, partition.n_clusters, len(partition.focal_sets)
     lines = [
-        f"{n} objects, {c} clusters, {f} focal sets",
-        *kind_lines(partition).values(),
+        f"{n} objects, {c} cluster{'s'[: c != 1]}, {f} focal set{'s'[: f != 1]}",
+        *word_lines(partition),
         f"mean nonspecificity: {partition.nonspecificity.mean():.3f}",
     ]
     return "\n".join(lines)
 
 
-def kind_lines(partition: "EvidentialPartition") -> dict[str, str]:
-    """Return one line each on certain objects, ambiguous ones and outliers."""
-    kinds = counts_by_kind(partition)
-    return {kind: _line(kind, counts, partition.n_objects) for kind, counts in kinds.items()}
+def word_lines(partition: "EvidentialPartition") -> list[str]:
+    """Return one line for each word: how many objects it has, and in or between which clusters."""
+    found = sets_by_word(partition)
+    return [_line(word, counts, partition.n_objects) for word, counts in found.items()]
 
 
-def _line(kind: str, counts: Mapping[str, int], n: int) -> str:
+def _line(word: str, counts: Mapping[str, int], n: int) -> str:
     total = sum(counts.values())
     largest = sorted(counts, key=lambda name: -counts[name])[:MOST_SETS]
     listed = ", ".join(f"{name} {count}" for name, count in counts.items() if name in largest)
     left = f" and {len(counts) - MOST_SETS} other sets" if len(counts) > MOST_SETS else ""
-    return f"{kind}: {total} ({100 * total / n:.1f} %)" + (f", in {listed}{left}" if listed else "")
+    place = PLACES[word]
+    named = f", {place} {listed}{left}" if listed and place else ""
+    return f"{word}: {total} ({100 * total / n:.1f} %){named}"

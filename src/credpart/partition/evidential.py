@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart._checks import check_choice, check_fraction
+from credpart._checks import check_choice, check_fraction, check_threshold
 from credpart.errors import InputError
 from credpart.focal import (
     check_cluster_names,
@@ -22,6 +22,7 @@ from credpart.focal import (
     set_names,
 )
 from credpart.partition import describe, measures, npz, relational, special
+from credpart.partition.doubt import THRESHOLD
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +99,7 @@ class EvidentialPartition:
         cluster_names: Iterable[str] | None = None,
         index: Any = None,
     ) -> Self:
-        """Return the certain partition with 0-based integer `labels`.
+        """Return the hard partition with 0-based integer `labels`.
 
         >>> EvidentialPartition.from_hard([0, 1]).masses
         array([[1., 0.],
@@ -271,18 +272,20 @@ class EvidentialPartition:
         return measures.nonspecificity(self.masses, self.focal_sets)
 
     def lower_approximation(self, rule: str = "mass") -> BoolArray:
-        """Return the objects that surely belong to each cluster, Eq. (1), shape (n, c).
+        """Return the lower approximation of each cluster, Eq. (1), shape (n, c).
 
         The clusters an object may belong to are, by `rule`, its set of highest "mass" or,
-        by "dominance", its `nondominated` ones.  Outliers are in no approximation.
+        by "dominance", its `nondominated` ones.  The lower approximation of a cluster holds the
+        objects that may belong to no other, even if their belief in it is low: `doubt` says how
+        sure they are.  Outliers are in no approximation.
 
         >>> EvidentialPartition.from_rough([[1, 0], [1, 1]]).lower_approximation()
         array([[ True, False],
                [False, False]])
         """
         sets = self.upper_approximation(rule)
-        is_certain: BoolArray = sets.sum(axis=1, keepdims=True) == 1
-        return sets & is_certain
+        is_single: BoolArray = sets.sum(axis=1, keepdims=True) == 1
+        return sets & is_single
 
     def upper_approximation(self, rule: str = "mass") -> BoolArray:
         """Return the objects that may belong to each cluster; see `lower_approximation`.
@@ -359,6 +362,8 @@ class EvidentialPartition:
     def counts(self) -> dict[str, int]:
         """Return how many objects have their highest mass on each focal set.
 
+        How many are sure of their cluster is another question; see `doubt_counts`.
+
         Returns
         -------
         dict
@@ -372,6 +377,57 @@ class EvidentialPartition:
         names = set_names(self.focal_sets, self.cluster_names)
         numbers = describe.count_sets(self.set_labels, len(names))
         return dict(zip(names, numbers.tolist(), strict=True))
+
+    def doubt(self, threshold: float = THRESHOLD) -> "pd.DataFrame":
+        """Return how sure the cluster of each object is, and why it is not.
+
+        Parameters
+        ----------
+        threshold : float
+            Belief from which on an object is called sure; above 0 and at most 1.
+
+        Returns
+        -------
+        DataFrame
+            One row for each object, with the index of the partition.  "belief" is the mass of its
+            label alone, "overlap" that of the other single clusters, "undecided" that of sets of
+            several clusters and, where the empty set is a focal set, "outlying" that of the empty
+            set; they sum to 1.  "verdict" is "sure" if the belief is at least the threshold; else
+            the largest of the other parts makes it "overlapping", "undecided" or "outlying".  Of
+            equal parts the undecided one counts first, then the overlap.
+
+        Notes
+        -----
+        Overlap is doubt that stays: the odds are known, and clusters that overlap have such
+        objects however many data there are.  The undecided part is what the data do not tell yet:
+        more data make it smaller.
+
+        Examples
+        --------
+        >>> masses = [[0.95, 0.05, 0], [0.5, 0.4, 0.1], [0.2, 0.1, 0.7]]
+        >>> EvidentialPartition(masses, [[1, 0], [0, 1], [1, 1]]).doubt()
+           belief  overlap  undecided      verdict
+        0    0.95     0.05        0.0         sure
+        1    0.50     0.40        0.1  overlapping
+        2    0.20     0.10        0.7    undecided
+        """
+        return describe.doubt_frame(self, check_threshold("threshold", threshold))
+
+    def doubt_counts(self, threshold: float = THRESHOLD) -> dict[str, int]:
+        """Return how many objects are sure, overlapping, undecided and, if possible, outlying.
+
+        Parameters
+        ----------
+        threshold : float
+            As in `doubt`.
+
+        Examples
+        --------
+        >>> masses = [[0.95, 0.05, 0], [0.5, 0.4, 0.1], [0.2, 0.1, 0.7]]
+        >>> EvidentialPartition(masses, [[1, 0], [0, 1], [1, 1]]).doubt_counts()
+        {'sure': 1, 'overlapping': 1, 'undecided': 1}
+        """
+        return describe.count_words(self, check_threshold("threshold", threshold))
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a DataFrame with one row for each object.
@@ -387,13 +443,16 @@ class EvidentialPartition:
         return describe.frame(self)
 
     def summary(self) -> str:
-        """Return, as text, how many objects are certain, ambiguous and outliers.
+        """Return, as text, how many objects are sure, overlapping, undecided and outlying.
+
+        Sure objects are counted by their cluster, overlapping ones by their label and the next
+        single cluster, undecided ones by the set of several clusters that has the most mass.
 
         >>> print(EvidentialPartition.from_rough([[1, 0], [1, 1], [0, 1]]).summary())
         3 objects, 2 clusters, 3 focal sets
-        certain: 2 (66.7 %), in {1} 1, {2} 1
-        ambiguous: 1 (33.3 %), in {1,2} 1
-        outliers: 0 (0.0 %)
+        sure: 2 (66.7 %), in {1} 1, {2} 1
+        overlapping: 0 (0.0 %)
+        undecided: 1 (33.3 %), between {1,2} 1
         mean nonspecificity: 0.333
         """
         return describe.summary(self)

@@ -1,6 +1,6 @@
 """Masses as a user gives them, and the hard, fuzzy and rough partitions as masses.
 
-Section 2.2 of [D20]: certain masses are a hard partition, Bayesian masses a fuzzy one,
+Section 2.2 of [D20]: masses of 1 on one cluster are a hard partition, Bayesian masses a fuzzy one,
 logical masses a rough one.
 """
 

@@ -16,6 +16,7 @@ from credpart.plot.displays import (
     PartitionDisplay,
     SelectionDisplay,
 )
+from credpart.plot.doubt_map import doubt
 from credpart.plot.grid import scatter_matrix
 from credpart.plot.objects import classification, partition, uncertainty
 from credpart.plot.pairs import approximation, calibration, pair_histogram, relational
@@ -29,6 +30,7 @@ __all__ = [
     "calibration",
     "classification",
     "density",
+    "doubt",
     "memberships",
     "pair_histogram",
     "partition",

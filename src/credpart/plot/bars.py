@@ -25,7 +25,7 @@ def _by_ambiguity(partition: EvidentialPartition) -> IntArray:
 
 
 ORDERS: Mapping[str, tuple[str, Callable[[EvidentialPartition], IntArray]]] = {
-    "ambiguity": ("object, the most ambiguous first", _by_ambiguity),
+    "ambiguity": ("object, the least specific first", _by_ambiguity),
     "index": ("object", lambda partition: np.arange(partition.n_objects)),
 }
 
@@ -45,7 +45,7 @@ def memberships(
     most: int | None = 60,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the mass function of each object as a stacked bar, the most ambiguous first.
+    """Draw the mass function of each object as a stacked bar, the least specific first.
 
     Parameters
     ----------

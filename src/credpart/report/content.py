@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from credpart import __version__
+from credpart._arrays import IntArray
 from credpart._checks import Table
 from credpart.focal import check_cluster_names
 from credpart.metrics import confusion
 from credpart.mixture.models import NOISE
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
-from credpart.partition.describe import counts_by_kind
+from credpart.partition.describe import partition_doubt, sets_by_word
+from credpart.partition.doubt import THRESHOLD, WORDS, possible_words, word_codes
 from credpart.report.charts import Shade, density_shades, svg_colours
 from credpart.result import CalibratedResult
 
@@ -36,44 +38,91 @@ class Row(NamedTuple):
 
 
 class ClusterRow(NamedTuple):
-    """A cluster: how many objects surely and possibly belong to it."""
+    """A cluster: how many objects have it as their label, and how many of these have each word."""
 
     name: str
     code: int
-    certain: int
-    possible: int
-    certain_share: str  # of the objects of the largest cluster, in percent
-    possible_share: str
+    labelled: int
+    words: list[int]
+    sure_share: str  # of the objects of the largest cluster, in percent
+    labelled_share: str
     colour: str
+
+
+class WordRow(NamedTuple):
+    """A word for objects: how many have it, and where its part of a bar of all objects lies."""
+
+    word: str
+    n_objects: int
+    percent: str
+    start: str  # in percent of the bar
+    width: str
 
 
 class Summary(NamedTuple):
     """The partition in numbers."""
 
     n: int
-    certain: int
-    ambiguous: int
+    words: list[WordRow]
     clusters: list[ClusterRow]
-    between: list[tuple[str, int]]  # sets of several clusters, with their objects
+    between: list[tuple[str, int, int]]  # clusters, and how many objects overlap or are undecided
+    threshold: str
+    map: list[Shade]  # undecided part against overlap, of all objects
 
 
 def summary(partition: EvidentialPartition) -> Summary:
-    """Count objects by the set of clusters that has their highest mass."""
-    lower, upper = partition.lower_approximation(), partition.upper_approximation()
+    """Count objects by how sure their cluster is."""
+    doubt = partition_doubt(partition)
+    labels, codes = partition.labels, word_codes(doubt, THRESHOLD)
+    possible = possible_words(partition.focal_sets)
     names = check_cluster_names(partition.cluster_names, partition.n_clusters)
-    certain, possible = lower.sum(axis=0), upper.sum(axis=0)
-    share = 100.0 / max(1, int(possible.max()))
+    table = np.zeros((len(names), len(WORDS)), dtype=np.intp)
+    np.add.at(table, (labels, codes), 1)
+    labelled = table.sum(axis=1)
+    unit = 100.0 / max(1, int(labelled.max()))
     clusters = [
-        ClusterRow(name, k, int(low), int(high), f"{low * share:.1f}", f"{high * share:.1f}", hue)
-        for k, (name, low, high, hue) in enumerate(
-            zip(names, certain, possible, svg_colours(len(names)), strict=True)
+        ClusterRow(
+            name,
+            k,
+            int(labelled[k]),
+            table[k, : len(possible)].tolist(),
+            f"{table[k, WORDS.index('sure')] * unit:.1f}",
+            f"{labelled[k] * unit:.1f}",
+            colour,
+        )
+        for k, (name, colour) in enumerate(zip(names, svg_colours(len(names)), strict=True))
+    ]
+    return Summary(
+        partition.n_objects,
+        _word_rows(possible, table.sum(axis=0)[: len(possible)]),
+        clusters,
+        _between(partition),
+        f"{THRESHOLD:g}",
+        density_shades(doubt.overlap, doubt.undecided),
+    )
+
+
+def _word_rows(words: Sequence[str], counts: IntArray) -> list[WordRow]:
+    """One row for each word; their bars stand side by side."""
+    percents = 100.0 * counts / counts.sum()
+    starts = np.cumsum(percents) - percents
+    return [
+        WordRow(word, count, f"{percent:.3g}", f"{start:.3f}", f"{percent:.3f}")
+        for word, count, percent, start in zip(
+            words, counts.tolist(), percents, starts, strict=True
         )
     ]
-    kinds = counts_by_kind(partition)
-    others = kinds["ambiguous"] | kinds["outliers"]
-    between = sorted(others.items(), key=lambda item: -item[1])
-    n, n_certain = partition.n_objects, sum(kinds["certain"].values())
-    return Summary(n, n_certain, n - n_certain, clusters, between)
+
+
+def _between(partition: EvidentialPartition) -> list[tuple[str, int, int]]:
+    """The clusters that overlapping and undecided objects are between, most objects first."""
+    found = sets_by_word(partition)
+    overlapping, undecided = found["overlapping"], found["undecided"]
+    rows = [
+        (name, overlapping.get(name, 0), undecided.get(name, 0))
+        for name in dict.fromkeys([*overlapping, *undecided])
+    ]
+    return sorted(rows, key=lambda row: -(row[1] + row[2]))
 
 
 class Crosstab(NamedTuple):

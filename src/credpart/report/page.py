@@ -22,6 +22,8 @@ from credpart.diagnostics import Diagnosis, diagnose
 from credpart.errors import InputError
 from credpart.focal import check_cluster_names, set_names
 from credpart.mixture.fit import MixtureFit
+from credpart.partition.describe import partition_doubt
+from credpart.partition.doubt import THRESHOLD, possible_words, word_codes
 from credpart.plot._palette import SYMBOLS, colours
 from credpart.plot._plane import class_codes, principal_plane
 from credpart.report import charts, content, payload
@@ -202,14 +204,15 @@ def _data(
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The arrays and the description that the script reads."""
     partition, values, level = result.partition, result.data.values, result.intervals.level
-    doubt = 1.0 - partition.belief().max(axis=1)
-    order = np.argsort(-doubt, kind="stable")
+    doubt = partition_doubt(partition)
+    order = np.argsort(doubt.belief, kind="stable")
     arrays = {
         "X": payload.table_values(values),
         "masses": payload.table_values(partition.masses),
         "fit": payload.table_values(result.posteriors),
         "labels": partition.labels.astype("<u2"),
         "sets": partition.set_labels.astype("<u2"),
+        "verdicts": word_codes(doubt, THRESHOLD).astype("<u2"),
         "order": order.astype("<u4"),
     }
     if objects.codes is not None:
@@ -222,6 +225,7 @@ def _data(
         "ids": objects.ids,
         "clusters": check_cluster_names(partition.cluster_names, c),
         "sets": set_names(partition.focal_sets, partition.cluster_names),
+        "words": list(possible_words(partition.focal_sets)),
         "members": [np.flatnonzero(row).tolist() for row in partition.focal_sets],
         "classes": objects.classes,
         "colours": [to_hex(colour) for colour in colours(c)],

@@ -1,14 +1,21 @@
 // What the colours of the objects can show: one row for each.
 
-import { isBetweenClusters, isOutlier } from "./evidence.js";
+import { isOutlier, isSure } from "./evidence.js";
 import { hasRings, symbolOf } from "./symbols.js";
 import { interpolatedColour, meanColour } from "./theme.js";
 
 const GREY = "#767676";
 const OUTLIER = "x";
-const LEAST_AMBIGUOUS = "#bec4cc";
-const MOST_AMBIGUOUS = "#d53c00"; // it differs from the other in lightness too
-const AMBIGUITY_STEPS = 8;
+const LEAST_DOUBT = "#bec4cc";
+const MOST_DOUBT = "#d53c00"; // it differs from the other in lightness too
+const DOUBT_STEPS = 8;
+// Near those of page.css, and seen on light and dark pages alike.
+const WORD_COLOURS = {
+  sure: "#8b95a1",
+  overlapping: "#d98200",
+  undecided: "#9650c8",
+  outlying: "#000000",
+};
 const MOST_ENTRIES = 24; // of a legend
 
 // Objects with the same `key` have the same `appearance`: symbol, colour, whether with a ring.
@@ -16,42 +23,53 @@ export const COLOURINGS = {
   set: {
     name: "cluster",
     isAvailable: () => true,
-    key: (data, i) => data.labels[i] * data.f + data.setLabels[i],
+    key: (data, i) => 2 * (data.labels[i] * data.f + data.setLabels[i]) + isSure(data, i),
     appearance: (data, i) => ({
       symbol: isOutlier(data, i) ? OUTLIER : symbolOf(data, data.labels[i]),
       colour: setColour(data, data.setLabels[i]),
-      isRinged: isBetweenClusters(data, data.setLabels[i]),
+      isRinged: !isSure(data, i),
     }),
     legend: (data) => [
       ...namedEntries(data, "cluster", data.clusterNames, data.clusterColours),
       ...outlierEntries(data),
     ],
   },
-  ambiguity: {
-    name: "ambiguity",
+  verdict: {
+    name: "sure, overlapping or undecided",
     isAvailable: () => true,
-    key: (data, i) =>
-      data.labels[i] * (AMBIGUITY_STEPS + 1) + ambiguityStep(data.scores.ambiguity[i]),
+    key: (data, i) => data.labels[i] * data.words.length + data.verdicts[i],
     appearance: (data, i) => ({
       symbol: symbolOf(data, data.labels[i]),
-      colour: ambiguityColour(data.scores.ambiguity[i]),
+      colour: WORD_COLOURS[data.words[data.verdicts[i]]],
+      isRinged: false,
+    }),
+    legend: (data) =>
+      data.words.map((word) => ({ symbol: "o", colour: WORD_COLOURS[word], text: word })),
+  },
+  doubt: {
+    name: "doubt (1 − belief)",
+    isAvailable: () => true,
+    key: (data, i) => data.labels[i] * (DOUBT_STEPS + 1) + doubtStep(data.scores.doubt[i]),
+    appearance: (data, i) => ({
+      symbol: symbolOf(data, data.labels[i]),
+      colour: doubtColour(data.scores.doubt[i]),
       isRinged: false,
     }),
     legend: () =>
       [0, 0.5, 1].map((share) => ({
         symbol: "o",
-        colour: ambiguityColour(share),
-        text: `ambiguity ${share}`,
+        colour: doubtColour(share),
+        text: `doubt ${share}`,
       })),
   },
   class: {
     name: "known class",
     isAvailable: (data) => data.classNames.length > 0,
-    key: (data, i) => 2 * data.classLabels[i] + isBetweenClusters(data, data.setLabels[i]),
+    key: (data, i) => 2 * data.classLabels[i] + isSure(data, i),
     appearance: (data, i) => ({
       symbol: symbolOf(data, data.classLabels[i]),
       colour: data.classColours[data.classLabels[i]],
-      isRinged: isBetweenClusters(data, data.setLabels[i]),
+      isRinged: !isSure(data, i),
     }),
     legend: (data) => namedEntries(data, "class", data.classNames, data.classColours),
   },
@@ -69,10 +87,10 @@ const outlierEntries = (data) =>
     ? [{ symbol: OUTLIER, colour: GREY, text: "outlier" }]
     : [];
 
-const ambiguityStep = (share) => Math.round(AMBIGUITY_STEPS * share);
+const doubtStep = (share) => Math.round(DOUBT_STEPS * share);
 
-const ambiguityColour = (share) =>
-  interpolatedColour(LEAST_AMBIGUOUS, MOST_AMBIGUOUS, ambiguityStep(share) / AMBIGUITY_STEPS);
+const doubtColour = (share) =>
+  interpolatedColour(LEAST_DOUBT, MOST_DOUBT, doubtStep(share) / DOUBT_STEPS);
 
 function namedEntries(data, kind, names, colours) {
   const entries = names.slice(0, MOST_ENTRIES).map((name, k) => ({
@@ -83,7 +101,8 @@ function namedEntries(data, kind, names, colours) {
   if (names.length > MOST_ENTRIES) {
     entries.push({ text: `and ${names.length - MOST_ENTRIES} more` });
   }
-  const isRinged = hasRings(data);
-  const text = isRinged ? "between clusters" : "between clusters: mixed colours";
-  return [...entries, { symbol: "o", colour: GREY, text, isRinged }];
+  if (hasRings(data)) {
+    entries.push({ symbol: "o", colour: GREY, text: "not sure", isRinged: true });
+  }
+  return entries;
 }

@@ -3,7 +3,7 @@
 import { objectScores } from "./evidence.js";
 
 const ARRAY_TYPES = { f8: Float64Array, f4: Float32Array, u4: Uint32Array, u2: Uint16Array };
-const AMBIGUITY_AXIS = { name: "ambiguity", weights: null };
+const DOUBT_AXES = ["overlap", "undecided", "doubt"]; // keys of the scores
 const TOO_OLD =
   "This browser cannot decompress the data of the page (it has no DecompressionStream). " +
   "Use a version of Chrome, Edge, Firefox or Safari from 2024 or later.";
@@ -56,7 +56,10 @@ function dataset(description, arrays) {
     members: description.members,
     classNames: description.classes,
     columnNames: description.names,
-    axes: [...description.axes, AMBIGUITY_AXIS],
+    words: description.words,
+    axes: [...description.axes, ...DOUBT_AXES.map((name) => ({ name, weights: null }))],
+    firstComponent:
+      description.axes.length > description.names.length ? description.names.length : 0,
     ellipses: description.ellipses,
     clusterColours: description.colours,
     classColours: description.class_colours,
@@ -68,6 +71,7 @@ function dataset(description, arrays) {
     fitted: arrays.fit,
     labels: arrays.labels,
     setLabels: arrays.sets,
+    verdicts: arrays.verdicts,
     classLabels: arrays.classes,
     order: arrays.order,
     posteriors: arrays.posteriors,

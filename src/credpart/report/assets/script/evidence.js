@@ -2,7 +2,7 @@
 //
 // `data.members[s]` lists the clusters of the focal set s.
 
-export const isBetweenClusters = (data, set) => data.members[set].length > 1;
+export const isSure = (data, i) => data.words[data.verdicts[i]] === "sure";
 
 // The set of most mass is the empty one: the object belongs to no cluster.
 export const isOutlier = (data, i) => data.members[data.setLabels[i]].length === 0;
@@ -26,13 +26,16 @@ export function clusterBounds(data, i, cluster) {
   return [belief, plausibility];
 }
 
-// Belief and plausibility of the own cluster, and ambiguity, of every object.
+// Of every object: belief and plausibility of its own cluster, the other parts of its mass, and the
+// doubt: what the belief lacks to 1.
 export function objectScores(data) {
   const { n, f, labels } = data;
   const belief = new Float64Array(n);
   const plausibility = new Float64Array(n);
-  const ambiguity = new Float64Array(n);
-  const isSingle = data.members.map((members) => members.length === 1);
+  const overlap = new Float64Array(n);
+  const undecided = new Float64Array(n);
+  const outlying = new Float64Array(n);
+  const sizes = data.members.map((members) => members.length);
   const contains = data.members.map((members) => {
     const row = new Uint8Array(data.c);
     for (const cluster of members) {
@@ -41,20 +44,21 @@ export function objectScores(data) {
     return row;
   });
   for (let i = 0; i < n; i++) {
-    let largest = 0;
     for (let set = 0; set < f; set++) {
       const mass = data.masses[i * f + set];
-      if (isSingle[set]) {
-        largest = Math.max(largest, mass);
-      }
-      if (contains[set][labels[i]]) {
-        plausibility[i] += mass;
-        belief[i] += isSingle[set] ? mass : 0;
+      const isOwn = contains[set][labels[i]];
+      plausibility[i] += isOwn ? mass : 0;
+      if (sizes[set] === 0) {
+        outlying[i] += mass;
+      } else if (sizes[set] > 1) {
+        undecided[i] += mass;
+      } else {
+        (isOwn ? belief : overlap)[i] += mass;
       }
     }
-    ambiguity[i] = Math.max(0, 1 - largest);
   }
-  return { belief, plausibility, ambiguity };
+  const doubt = belief.map((mass) => Math.max(0, 1 - mass));
+  return { belief, plausibility, overlap, undecided, outlying, doubt };
 }
 
 // Belief and plausibility that i and j are in the same cluster, Eq. (3).

@@ -63,7 +63,8 @@ export function clusterSentence(data, i) {
   if (isOutlier(data, i)) {
     return `An outlier, in no cluster${known}. Cluster ${name}: plausibility ${plausibility}.`;
   }
-  return `Cluster ${name}: belief ${belief}, plausibility ${plausibility}${known}.`;
+  const named = `${name}, ${data.words[data.verdicts[i]]}`;
+  return `Cluster ${named}: belief ${belief}, plausibility ${plausibility}${known}.`;
 }
 
 export function valuesText(data, i) {

@@ -13,7 +13,7 @@ export const PAIR_LETTERS = ["A", "B"];
 
 const NOT_STORED =
   "The replicates of one of these objects are not stored on this page: " +
-  "only those of the most ambiguous objects are.";
+  "only those of the least sure objects are.";
 
 // The histogram, in units of its drawing.
 const BINS = 25;

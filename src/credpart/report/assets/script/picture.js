@@ -205,7 +205,7 @@ function drawObjects(context, { data, size, places, colouring, images, isInTable
   const side = imageSize(data);
   const opacity = data.n > TRANSPARENT_ABOVE ? 0.7 : 0.9;
   const isInside = (place, length) => place > -side && place < length + side;
-  // The most ambiguous objects, which come first, are drawn last and so lie on top.
+  // The least sure objects, which come first, are drawn last and so lie on top.
   for (let rank = data.n - 1; rank >= 0; rank--) {
     const i = data.order[rank];
     const [x, y] = [places.x[i], places.y[i]];

@@ -1,6 +1,6 @@
 // The rows of the table of objects: its columns, filters, and order.
 
-import { isBetweenClusters, isOutlier } from "./evidence.js";
+import { isOutlier } from "./evidence.js";
 import { threeDecimals } from "./format.js";
 import { memoize } from "./memoize.js";
 
@@ -19,13 +19,22 @@ export const COLUMNS = {
     ),
     value: (data, i) => (isOutlier(data, i) ? data.c : data.labels[i]),
   },
+  verdict: {
+    ...textColumn("Verdict", (data, i) => data.words[data.verdicts[i]]),
+    value: (data, i) => data.verdicts[i],
+  },
+  belief: numberColumn("Belief", (data, i) => data.scores.belief[i]),
+  overlap: numberColumn("Overlap", (data, i) => data.scores.overlap[i]),
+  undecided: numberColumn("Undecided", (data, i) => data.scores.undecided[i]),
+  outlying: {
+    ...numberColumn("Outlying", (data, i) => data.scores.outlying[i]),
+    isAvailable: (data) => data.words.includes("outlying"),
+  },
+  plausibility: numberColumn("Plausibility", (data, i) => data.scores.plausibility[i]),
   set: {
     ...textColumn("Set", (data, i) => data.setNames[data.setLabels[i]]),
     value: (data, i) => data.setLabels[i],
   },
-  ambiguity: numberColumn("Ambiguity", (data, i) => data.scores.ambiguity[i]),
-  belief: numberColumn("Belief", (data, i) => data.scores.belief[i]),
-  plausibility: numberColumn("Plausibility", (data, i) => data.scores.plausibility[i]),
 };
 
 function textColumn(head, text) {
@@ -40,12 +49,8 @@ function numberColumn(head, value) {
 export const columnsOf = (data) =>
   Object.entries(COLUMNS).filter(([, column]) => column.isAvailable(data));
 
-// Filters by set, beside one for each set.
-export const FILTERS = {
-  all: { name: "all", accepts: () => true },
-  certain: { name: "in one cluster", accepts: (data, set) => !isBetweenClusters(data, set) },
-  several: { name: "between clusters", accepts: isBetweenClusters },
-};
+// Filters by word, beside one for each set: "all", a word, or the index of a set as text.
+export const filtersOf = (data) => ["all", ...data.words];
 
 // The objects of the table, in its order.
 export const tableRows = memoize(
@@ -55,7 +60,7 @@ export const tableRows = memoize(
     const isFound = searchFilter(data, search);
     const sign = descending ? -1 : 1;
     const compare = comparison(data, COLUMNS[column]);
-    // Sorting is stable: rows that compare equal stay in the order of ambiguity.
+    // Sorting is stable: of rows that compare equal the least sure comes first.
     return Array.from(data.order)
       .filter((i) => isInSet(i) && isFound(i))
       .sort((i, j) => sign * compare(i, j));
@@ -63,8 +68,11 @@ export const tableRows = memoize(
 );
 
 function setFilter(data, filter) {
-  if (filter in FILTERS) {
-    return (i) => FILTERS[filter].accepts(data, data.setLabels[i]);
+  if (filter === "all") {
+    return () => true;
+  }
+  if (data.words.includes(filter)) {
+    return (i) => data.words[data.verdicts[i]] === filter;
   }
   return (i) => data.setLabels[i] === Number(filter);
 }

@@ -1,9 +1,7 @@
 // The one state of the page.  All that is shown is a function of it.
 
 export function initialState(data, browser) {
-  // Principal components, if there are any, come after the columns and before the ambiguity.
-  const hasComponents = data.axes.length > data.d + 1;
-  const firstAxis = hasComponents ? data.d : 0;
+  const firstAxis = data.firstComponent;
   return {
     data,
     // The page as a whole.
@@ -25,9 +23,9 @@ export function initialState(data, browser) {
     chosen: [null, null], // objects A and B
     pairError: "",
     // The table.
-    sort: { column: "ambiguity", descending: true },
+    sort: { column: "belief", descending: false },
     search: "",
-    filter: "all", // key of `FILTERS`, or the index of a set as text
+    filter: "all", // one of `filtersOf(data)`, or the index of a set as text
     activeRow: null, // position that the arrow keys have reached
     firstRow: 0, // position of the first row that is in the page
   };

@@ -71,7 +71,7 @@ export function drawSymbol(context, { symbol, colour, radius, dark }) {
   }
 }
 
-// Draw the ring of an object between clusters around the origin of the context.
+// Draw the ring of an object that is not sure around the origin of the context.
 export function drawRing(context, { n, radius, dark }) {
   context.beginPath();
   context.arc(0, 0, radius, 0, 2 * Math.PI);

@@ -3,7 +3,7 @@
 import { byId, element } from "./dom.js";
 import { withThousands } from "./format.js";
 import { memoize } from "./memoize.js";
-import { COLUMNS, columnsOf, FILTERS, tableRows } from "./rows.js";
+import { COLUMNS, columnsOf, filtersOf, tableRows } from "./rows.js";
 
 const ROW_HEIGHT = 34; // pixels, as in page.css
 const ROWS_BUILT = 40;
@@ -16,7 +16,7 @@ export function buildTable(data) {
     const button = element("button", { type: "button" }, column.head);
     byId("heads").append(element("th", attributes, button));
   }
-  const options = Object.entries(FILTERS).map(([value, { name }]) => [value, name]);
+  const options = filtersOf(data).map((word) => [word, word]);
   const used = new Set(data.setLabels);
   data.setNames.forEach((name, set) => {
     if (used.has(set)) {
