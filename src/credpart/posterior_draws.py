@@ -115,6 +115,10 @@ class DrawsResult(CalibratedResult):
         """Refused: draws say nothing about other objects."""
         _refuse("mixture")
 
+    def profiles(self) -> NoReturn:
+        """Draws come without data that could describe clusters."""
+        _refuse("table of data")
+
     def summary(self) -> str:
         """Return, as text, what was found; draws give no grounds for a verdict.
 

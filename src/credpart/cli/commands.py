@@ -16,7 +16,7 @@ from credpart._progress import shown
 from credpart.cli.completion import claim, table_file
 from credpart.cli.fitting import check_jobs, collected_warnings, read, show_notes, takes_categories
 from credpart.cli.folder import AUDIT, put_text, report
-from credpart.cli.screen import cells, selection_table, show_audit
+from credpart.cli.screen import cells, selection_table, show_audit, show_profiles
 from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks, write_csv
 from credpart.cli.stored import stored_model
@@ -115,6 +115,17 @@ def show_comparison(
             Console().print(cells(found.table.T, ""))
             Console().print("\nCredal Rand index between the methods")
             Console().print(cells(found.agreement, ""))
+
+
+def show_profile(path: Path, out: Path | None, *, force: bool, quiet: bool) -> None:
+    """Show what is in the clusters of a stored model."""
+    with table_file(out, force=force) as save:
+        profiles = stored_model(path).result.profiles()
+        frame = profiles.to_frame()
+        heads = [str(name) if of == "cluster" else f"{of} {name}" for of, name in [*frame]]
+        save(frame.set_axis(heads, axis=1))
+        if not quiet:
+            show_profiles(profiles)
 
 
 def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:

@@ -275,8 +275,8 @@ Kind = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="partition, memberships, selection, approximation, classification, uncertainty, "
-        "density, relational or matrix",
+        help="partition, profile, memberships, selection, approximation, classification, "
+        "uncertainty, density, relational or matrix",
         rich_help_panel=RUN,
     ),
 ]

@@ -20,6 +20,7 @@ KINDS: Mapping[str, Callable[[Stored, Any], Any]] = {  # (result and notes, feat
         s.result.partition, s.X, features=features, classes=s.classes
     ),
     "memberships": lambda s, features: plot.memberships(s.result.partition),
+    "profile": lambda s, features: plot.profile(s.result),
     "selection": lambda s, features: plot.selection(s.result.selection),
     "approximation": lambda s, features: plot.approximation(s.result.compared, s.result.intervals),
     "classification": lambda s, features: plot.classification(

@@ -1,5 +1,6 @@
 """What a person reads at the end of a command."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,18 +13,25 @@ from rich.table import Table
 
 from credpart._audit import Audit
 from credpart.cli.folder import FILES
+from credpart.cli.profile_tables import full_profile, left_out, short_profile
 from credpart.cli.vocabulary import in_shell
 from credpart.diagnostics.diagnosis import URGENT
 from credpart.mixture import Selection
 from credpart.partition import EvidentialPartition
 from credpart.partition.describe import counts_by_kind
+from credpart.profiles import Profiles
 
 GRADES = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
 COVERAGES = ("coverage", "standard_error", "length")
 MOST_SETS = 8  # sets that are named; a screen has no room for more
 
 
-def show_fit(summary: Mapping[str, Any], partition: EvidentialPartition, folder: Path) -> None:
+def show_fit(
+    summary: Mapping[str, Any],
+    partition: EvidentialPartition,
+    profiles: Profiles,
+    folder: Path,
+) -> None:
     """One screen: how sure the clusters are, whether to trust it, and where the files are."""
     console = Console(highlight=False)
     n, c, B = summary["n"], summary["n_clusters"], sum(summary["replicates"].values())
@@ -35,6 +43,10 @@ def show_fit(summary: Mapping[str, Any], partition: EvidentialPartition, folder:
     if summary["n_fitted"] < n:
         console.print(f"{summary['n_fitted']} rows were fitted, the others scored against them.")
     console.print(_sets(partition))
+    console.print()
+    console.print(short_profile(profiles))
+    if left_out(profiles):
+        console.print(left_out(profiles))
     if "adjusted_rand" in summary:
         console.print(f"\nKnown classes: adjusted Rand index {summary['adjusted_rand']:.3f}")
         counts = pd.DataFrame.from_dict(summary["confusion"], orient="index")
@@ -43,6 +55,11 @@ def show_fit(summary: Mapping[str, Any], partition: EvidentialPartition, folder:
     _trust(console, summary["diagnosis"])
     others = ", ".join(name for name in FILES if name != "report.html")
     console.print(f"\nIn [bold]{escape(str(folder))}[/]: report.html to open, {others}")
+    quoted = escape(shlex.quote(str(folder)))
+    console.print(
+        f"Next: open report.html; [bold]credpart profile {quoted}[/] describes the clusters column "
+        f"by column, [bold]credpart audit {quoted}[/] checks whether the intervals hold their level"
+    )
 
 
 def _sets(partition: EvidentialPartition) -> Table:
@@ -87,6 +104,18 @@ def cells(frame: pd.DataFrame, corner: str) -> Table:
     for name, row in frame.iterrows():
         table.add_row(escape(str(name)), *(f"{value:.4g}" for value in row))
     return table
+
+
+def show_profiles(profiles: Profiles) -> None:
+    """What sets each cluster apart, and then all figures."""
+    console = Console(highlight=False)
+    console.print(short_profile(profiles))
+    if left_out(profiles):
+        console.print(f"{left_out(profiles)}, which are below")
+    console.print("\nMeans (standard deviations) of numbers, shares of categories")
+    for table in full_profile(profiles, console.width):
+        console.print(table)
+        console.print()
 
 
 def show_audit(found: Audit, path: Path) -> None:

@@ -17,6 +17,7 @@ from credpart.plot.displays import (
     SelectionDisplay,
 )
 from credpart.plot.grid import scatter_matrix
+from credpart.plot.heat import profile
 from credpart.plot.objects import classification, partition, uncertainty
 from credpart.plot.pairs import approximation, calibration, pair_histogram, relational
 
@@ -32,6 +33,7 @@ __all__ = [
     "memberships",
     "pair_histogram",
     "partition",
+    "profile",
     "relational",
     "scatter_matrix",
     "selection",

@@ -25,6 +25,7 @@ from credpart.mixture.fit import MixtureFit
 from credpart.plot._palette import SYMBOLS, colours
 from credpart.plot._plane import class_codes, principal_plane
 from credpart.report import charts, content, payload
+from credpart.report.profile_table import profile_table
 from credpart.report.script import page_script
 from credpart.result import CalibratedResult, Fitted, result_of
 
@@ -185,6 +186,7 @@ def _sections(
     return {
         "summary": content.summary(partition),
         "crosstab": None if known is None else content.crosstab(partition, known),
+        "profiles": profile_table(result.profiles()),
         "settings": content.settings(result),
         "columns": content.columns(objects.data, objects.names),
         "criterion": selection.criterion.upper(),
