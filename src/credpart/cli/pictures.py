@@ -16,9 +16,7 @@ from credpart.cli.stored import Stored, stored_model
 from credpart.errors import InputError
 
 KINDS: Mapping[str, Callable[[Stored, Any], Any]] = {  # (result and notes, features or None)
-    "partition": lambda s, features: plot.partition(
-        s.result.partition, s.X, features=features, classes=s.classes
-    ),
+    "partition": lambda s, features: _partition(s, features),
     "memberships": lambda s, features: plot.memberships(s.result.partition),
     "profile": lambda s, features: plot.profile(s.result),
     "selection": lambda s, features: plot.selection(s.result.selection),
@@ -34,6 +32,14 @@ KINDS: Mapping[str, Callable[[Stored, Any], Any]] = {  # (result and notes, feat
     ),
 }
 FORMATS = (".png", ".svg", ".pdf")
+
+
+def _partition(stored: Stored, features: Any) -> Any:
+    """The objects in a plane; along a line if there is only one column."""
+    partition, X = stored.result.partition, stored.X
+    if X.shape[1] == 1:
+        return plot.one_column(partition, X)
+    return plot.partition(partition, X, features=features, classes=stored.classes)
 
 
 def write_picture(

@@ -18,6 +18,7 @@ from credpart.plot.displays import (
 )
 from credpart.plot.grid import scatter_matrix
 from credpart.plot.heat import profile
+from credpart.plot.line import one_column
 from credpart.plot.objects import classification, partition, uncertainty
 from credpart.plot.pairs import approximation, calibration, pair_histogram, relational
 
@@ -31,6 +32,7 @@ __all__ = [
     "classification",
     "density",
     "memberships",
+    "one_column",
     "pair_histogram",
     "partition",
     "profile",

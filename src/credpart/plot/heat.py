@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from credpart._arrays import Array
 from credpart._checks import check_integer
-from credpart.plot._canvas import new_axes, note, plain
+from credpart.plot._canvas import new_axes, note, plain, shortened
 from credpart.profiles import ColumnProfile, figure
 from credpart.result import CalibratedResult, Fitted, result_of
 
@@ -15,7 +15,6 @@ MOST_FIGURES = 12  # clusters that leave room for a number in each cell
 DARK = 0.45  # brightness of a cell, from 0 to 1, below which black is not read
 BRIGHTNESS = (0.299, 0.587, 0.114)  # of red, green and blue
 LARGEST = 1.0  # standard deviations that the darkest colours stand for, at least
-LONGEST = 28  # letters of a name
 UNKNOWN = "#DDDDDD"  # a cluster in which no cell of a column is seen
 
 
@@ -85,7 +84,8 @@ def profile(model: CalibratedResult | Fitted, *, most: int = 20, ax: Axes | None
     ax.spines[:].set_visible(False)
     left_out = len(found.columns) - len(shown)
     if left_out:
-        note(ax, f"{left_out} columns that separate less are not drawn")
+        plural = "s" if left_out > 1 else ""
+        note(ax, f"{left_out} column{plural} with smaller differences not drawn")
     return ax
 
 
@@ -101,12 +101,3 @@ def _rows(column: ColumnProfile) -> list[Row]:
         texts = ["" if np.isnan(share) else f"{share:.0%}" for share in shares]
         rows.append(Row(f"{column.name}: {level}", (shares - p) / spread, texts))
     return rows
-
-
-def shortened(name: str) -> str:
-    """A name that leaves room for the picture.
-
-    >>> shortened("the proportion of objects in the left half")
-    'the proportion of objects i…'
-    """
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
