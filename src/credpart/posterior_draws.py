@@ -133,6 +133,7 @@ class DrawsResult(CalibratedResult):
         ambiguous: 0 (0.0 %)
         """
         lines, numbers = kind_lines(self.partition), self.replicates.n_clusters
+        c = self.partition.n_clusters
         several = (
             f" with {numbers.min()} to {numbers.max()} clusters"
             if numbers.min() < numbers.max()
@@ -140,7 +141,7 @@ class DrawsResult(CalibratedResult):
         )
         return "\n".join(
             [
-                f"{self.n_objects} objects, {self.partition.n_clusters} clusters: "
+                f"{self.n_objects} objects, {c} cluster{'s' * (c != 1)}: "
                 f"{100.0 * self.intervals.level:g} % intervals from {len(self.replicates)} "
                 f"posterior draws{several}",
                 lines["certain"],

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from credpart import __version__
@@ -16,7 +15,13 @@ from credpart._progress import shown
 from credpart.cli.completion import claim, table_file
 from credpart.cli.fitting import check_jobs, collected_warnings, read, show_notes, takes_categories
 from credpart.cli.folder import AUDIT, put_text, report
-from credpart.cli.screen import cells, selection_table, show_audit, show_profiles
+from credpart.cli.screen import (
+    new_console,
+    show_audit,
+    show_comparison_tables,
+    show_profiles,
+    show_selection_table,
+)
 from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks, write_csv
 from credpart.cli.stored import stored_model
@@ -45,7 +50,7 @@ def show_selection(
             selection = select_mixture(objects.X, *choice, progress=progress)
         save(selection.table)
         if not quiet:
-            Console().print(selection_table(selection))
+            show_selection_table(selection)
 
 
 def write_predictions(
@@ -112,9 +117,7 @@ def show_comparison(
             found = compare(objects.X, methods, n_clusters=c, y=objects.classes, random_state=seed)
         save(found.table)
         if not quiet:
-            Console().print(cells(found.table.T, ""))
-            Console().print("\nCredal Rand index between the methods")
-            Console().print(cells(found.agreement, ""))
+            show_comparison_tables(found)
 
 
 def show_profile(path: Path, out: Path | None, *, force: bool, quiet: bool) -> None:
@@ -184,4 +187,4 @@ def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:
         classes = "" if data.y is None else str(len(set(data.y)))
         n, d = data.X.shape
         table.add_row(data.name, str(n), str(d), classes, data.description)
-    Console().print(table)
+    new_console().print(table)

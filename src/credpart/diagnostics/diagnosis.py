@@ -313,9 +313,10 @@ def summarise(result: CalibratedResult) -> str:
     """What was found, and whether to trust it, on one screen."""
     found, partition = diagnose(result, audit=0, rivals=False), result.partition
     lines, decision = kind_lines(partition), result.replicates.decision
+    c = partition.n_clusters
     return "\n".join(
         [
-            f"{partition.n_objects} objects, {partition.n_clusters} clusters: "
+            f"{partition.n_objects} objects, {c} cluster{'s' * (c != 1)}: "
             f"model {result.mixture.model}, {_level_in_words(result)} "
             f"from {len(result.replicates)} replicates{_compared(result)}",
             lines["certain"],

@@ -81,12 +81,16 @@ def _line(
 ) -> CriterionLine:
     known = np.flatnonzero(np.isfinite(y))
     points = [
-        (float(x[i]), float(y[i]), f"{name}, {numbers[i]:g} clusters: {values[i]:.1f}")
+        (float(x[i]), float(y[i]), f"{name}, {_clusters(numbers[i])}: {values[i]:.1f}")
         for i in known
     ]
     path = "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
     style = svg_colours(len(COLOURS))[k % len(COLOURS)], DASHES[k // len(COLOURS) % len(DASHES)]
     return CriterionLine(name, points, path, name_place, *style)
+
+
+def _clusters(number: float) -> str:
+    return f"{number:g} cluster{'s' * (number != 1)}"
 
 
 def svg_colours(c: int) -> list[str]:
