@@ -60,7 +60,7 @@ def show_fit(summary: Mapping[str, Any], outcome: Outcome, folder: Path) -> None
     console, partition = new_console(), outcome.partition
     n, c, B = summary["n"], summary["n_clusters"], sum(summary["replicates"].values())
     console.print(
-        f"\n[bold]{escape(Path(summary['source']).name)}[/]: {n} objects, {c} "
+        f"[bold]{escape(Path(summary['source']).name)}[/]: {n} objects, {c} "
         f"cluster{'s' * (c != 1)}, model {summary['model']}, "
         f"{100 * summary['level']:.4g} % intervals from {B} replicates"
     )
@@ -75,11 +75,12 @@ def show_fit(summary: Mapping[str, Any], outcome: Outcome, folder: Path) -> None
         console.print(f"Known classes: adjusted Rand index {summary['adjusted_rand']:.3f}")
         _confusion(console, partition, outcome.classes)
     _trust(console, summary["diagnosis"])
-    others = ", ".join(name for name in FILES if name != "report.html")
-    place = escape(str(folder))
-    console.print(f"\nIn [bold]{place}[/]: report.html to open, {others}", soft_wrap=True)
-    quoted = escape(shlex.quote(str(folder)))
-    console.print(f"Next: open the report, or: [bold]credpart profile {quoted}[/]", soft_wrap=True)
+    place, quoted = escape(str(folder)), escape(shlex.quote(str(folder)))
+    console.print(
+        f"\nIn [bold]{place}[/]: report.html to open, and {len(FILES) - 1} other files. "
+        f"Next: [bold]credpart profile {quoted}[/]",
+        soft_wrap=True,  # so that the command can be copied
+    )
 
 
 def _confusion(console: Console, partition: EvidentialPartition, classes: ArrayLike) -> None:
@@ -121,7 +122,7 @@ def _trust(console: Console, diagnosis: Mapping[str, Any]) -> None:
         if finding["severity"] in URGENT and finding["text"] not in diagnosis["verdict"]:
             console.print(f"- {escape(finding['topic'])}: {escape(finding['text'])}.")
     if diagnosis["advice"]:
-        console.print("\nWhat to do:")
+        console.print("What to do:")
     for k, finding in enumerate(diagnosis["advice"], 1):
         console.print(f"{k}. {escape(finding['advice'])}")
         if finding["change"]:  # not wrapped, so that it can be copied
