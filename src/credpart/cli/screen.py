@@ -77,7 +77,7 @@ def show_fit(summary: Mapping[str, Any], outcome: Outcome, folder: Path) -> None
     _trust(console, summary["diagnosis"])
     place, quoted = escape(str(folder)), escape(shlex.quote(str(folder)))
     console.print(
-        f"\nIn [bold]{place}[/]: report.html to open, and {len(FILES) - 1} other files. "
+        f"In [bold]{place}[/]: report.html to open, and {len(FILES) - 1} other files. "
         f"Next: [bold]credpart profile {quoted}[/]",
         soft_wrap=True,  # so that the command can be copied
     )
