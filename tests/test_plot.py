@@ -457,6 +457,94 @@ def test_selection_draws_the_table_and_names_every_line():
     assert plot.selection(selection, "aic").get_ylabel() == "AIC (larger is better)"
 
 
+def test_poor_models_do_not_squash_the_others():
+    selection = select_mixture(IRIS.X * [1, 1, 1, 1000], [2, 3], ["EII", "VEV", "VVV", "EEE"])
+    ax = plot.selection(selection)
+    low, high = ax.get_ylim()
+    shown = selection.table.drop(columns="EII").to_numpy()
+    assert low < shown.min() < shown.max() < high
+    assert selection.table["EII"].max() < low
+    assert high - low < 3 * np.ptp(shown)
+    assert ax.get_title("right") == "1 model below the picture, in grey"
+    # One number of clusters: names are ticks, the best above, and the poor one says its value.
+    ax = plot.selection(select_mixture(IRIS.X * [1, 1, 1, 1000], 3, ["EII", "VEV", "VVV", "EEE"]))
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["EII", "EEE", "VVV", "VEV"]
+    assert ax.texts[0].get_text().endswith("further to the left")
+    assert ax.get_xlim()[0] > selection.table["EII"].max()
+
+
+def test_one_outlier_does_not_decide_a_hull():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 30)
+    X = rng.standard_normal((60, 2)) + 8.0 * labels[:, None]
+    X[0] = [60.0, 60.0]
+    ax = plot.partition(EvidentialPartition.from_hard(labels), X)
+    for k, line in enumerate(lines(ax, "-")):
+        members = X[1:][labels[1:] == k]
+        inside = ConvexHull(members).vertices
+        assert polygon(line) == polygon(members[inside])
+    places, _ = drawn(ax)
+    assert [60.0, 60.0] in places.tolist()  # the object itself is drawn
+
+
+def test_relational_tells_unknown_from_apart():
+    rough = EvidentialPartition.from_rough([[1, 0], [0, 1], [1, 1]])
+    ax = plot.relational(rough)
+    image = ax.images[0].get_array()
+    same, apart, unknown = image[0, 0], image[0, 1], image[0, 2]
+    assert len({tuple(np.round(colour, 3)) for colour in (same, apart, unknown)}) == 3
+    assert legend(ax) == ["same cluster", "different clusters", "unknown"]
+
+
+def test_scatter_matrix_of_many_columns_takes_those_that_separate():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 40)
+    X = rng.standard_normal((80, 13))
+    useful = [1, 3, 4, 7, 9, 12]
+    X[:, useful] += 6.0 * labels[:, None]
+    axes = plot.scatter_matrix(plot.partition, EvidentialPartition.from_hard(labels), X)
+    assert axes.shape == (5, 5)
+    assert [ax.get_xlabel() for ax in axes[-1]] == [f"feature {j}" for j in useful[:-1]]
+    assert "6 of 13 columns" in axes[0, 0].figure.axes[0].get_title("right")
+
+
+def test_one_column_has_a_band_for_each_cluster():
+    ax = plot.one_column(ROUGH, PLACES, feature=0)
+    order = np.argsort(PLACES[:, 0], kind="stable")
+    for k in range(2):
+        belief, plausibility = (line.get_ydata() for line in ax.lines[2 * k : 2 * k + 2])
+        np.testing.assert_array_equal(belief, ROUGH.belief()[order, k])
+        np.testing.assert_array_equal(plausibility, ROUGH.plausibility()[order, k])
+    assert legend(ax) == ["cluster a", "cluster b"]
+    with pytest.raises(ValueError, match="`feature` must be one column, by name or number, of"):
+        plot.one_column(ROUGH, PLACES)
+
+
+def test_profile_shows_the_largest_cluster_and_the_best_column_first(calibrated):
+    ax = plot.profile(calibrated)
+    frame = calibrated.profile()
+    ranked = frame.columns.get_level_values(0).drop("cluster").unique()
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ranked.tolist()
+    shown = np.array([frame[name]["difference"] for name in ranked])
+    np.testing.assert_allclose(ax.images[0].get_array(), shown)
+    heads = [tick.get_text().split("\n") for tick in ax.get_xticklabels()]
+    assert heads == [[str(k), str(n)] for k, n in frame["cluster"]["objects"].items()]
+    assert len(ax.texts) == shown.size
+    assert plot.profile(calibrated, most=1).get_title("right").startswith("1 column")
+
+
+@pytest.mark.parametrize("c", [12, 20])
+def test_colours_and_symbols_of_many_clusters_part(c):
+    from credpart.plot._palette import SYMBOLS, symbols
+
+    palette = colours(c)
+    gaps = np.linalg.norm(palette[:, None] - palette, axis=-1) + 9.0 * np.eye(c)
+    assert gaps.min() > 0.1
+    marks = symbols(np.arange(c))
+    alike = gaps < 0.3
+    assert not (alike & (marks[:, None] == marks)).any(), len(SYMBOLS)
+
+
 @settings(deadline=None, max_examples=50)
 @given(arrays(float, st.integers(1, 14), elements=st.floats(0, 1)))
 def test_spread_keeps_order_and_gap(heights):

@@ -53,9 +53,10 @@ def _bar(stage: str) -> Iterator[Progress]:
 
     columns = (
         TextColumn("{task.description:<9}"),
-        BarColumn(),
+        BarColumn(bar_width=24),
+        TextColumn("elapsed"),
         TimeElapsedColumn(),
-        TextColumn("left"),
+        TextColumn("left about"),
         TimeRemainingColumn(),
     )
     with Bars(*columns, console=console) as bars:

@@ -1,7 +1,7 @@
 """The whole pipeline as one scikit-learn estimator: parameters in, a `CalibratedResult` kept."""
 
 from collections.abc import Sequence
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -24,6 +24,9 @@ from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
 from credpart.pipeline import calibrate
 from credpart.result import CalibratedResult, Recommendation
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of the data
 
@@ -417,6 +420,25 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return summarise(self.result_)
+
+    def profile(self) -> "pd.DataFrame":
+        """Return what is in the clusters: one row for each, the largest first.
+
+        The table is that of `CalibratedResult.profile`: sizes with bounds, mean, spread and median
+        of each column or the shares of its categories, and how each cluster differs from all
+        objects.
+
+        Examples
+        --------
+        >>> from credpart import CalibratedClustering
+        >>> from credpart.datasets import load_iris
+        >>> model = CalibratedClustering(3, model="EEE", n_replicates=50, random_state=0)
+        >>> profile = model.fit(load_iris().X).profile()
+        >>> profile.loc[2, "cluster"]["set_apart_by"]
+        'sepal_width, petal_length'
+        """
+        check_is_fitted(self)
+        return self.result_.profile()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

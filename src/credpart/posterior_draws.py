@@ -122,6 +122,10 @@ class DrawsResult(CalibratedResult):
         """Refused: draws say nothing about other objects."""
         _refuse("mixture")
 
+    def profiles(self) -> NoReturn:
+        """Draws come without data that could describe clusters."""
+        _refuse("table of data")
+
     def summary(self) -> str:
         """Return, as text, what was found; draws give no grounds for a verdict.
 
@@ -136,7 +140,7 @@ class DrawsResult(CalibratedResult):
         overlapping: 0 (0.0 %)
         undecided: 3 (100.0 %), between {1,2} 3
         """
-        numbers = self.replicates.n_clusters
+        numbers, c = self.replicates.n_clusters, self.partition.n_clusters
         several = (
             f" with {numbers.min()} to {numbers.max()} clusters"
             if numbers.min() < numbers.max()
@@ -144,7 +148,7 @@ class DrawsResult(CalibratedResult):
         )
         return "\n".join(
             [
-                f"{self.n_objects} objects, {self.partition.n_clusters} clusters: "
+                f"{self.n_objects} objects, {c} cluster{'s' * (c != 1)}: "
                 f"{100.0 * self.intervals.level:g} % intervals from {len(self.replicates)} "
                 f"posterior draws{several}",
                 *word_lines(self.partition),

@@ -37,6 +37,7 @@ from credpart.pairs import (
     stratified_sample,
 )
 from credpart.partition import EvidentialPartition
+from credpart.profiles import Profiles, find_profiles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,6 +209,42 @@ class CalibratedResult:
     def frame(self) -> "pd.DataFrame":
         """The data as a DataFrame, with the categories that the codes stand for."""
         return as_frame(self.data)
+
+    def profiles(self) -> Profiles:
+        """What is in the clusters, as a value; `profile` is its table."""
+        return find_profiles(self.data, self.column_names, self.weights, self.partition)
+
+    def profile(self) -> "pd.DataFrame":
+        """What is in the clusters: one row for each, the largest first.
+
+        An object counts in the cluster of its label, with its weight.
+
+        Returns
+        -------
+        DataFrame
+            The index has the numbers of the clusters, from 1, or their names.  Columns have two
+            levels.  First ``("cluster", ...)``: "objects"; "share", the mean pignistic probability
+            of the cluster, with "share_low" and "share_high", the mean belief and plausibility;
+            "set_apart_by", the columns that differ most from all objects.  Then each column of the
+            data, those that separate the clusters best first: its "mean", "sd" and "median", or
+            the share of each category, and its standardised "difference" from all objects.
+
+        Notes
+        -----
+        A share lies between mean belief and mean plausibility whatever probabilities within
+        these bounds the objects have.  This needs no matching of clusters between replicates,
+        which may have other numbers of clusters.  The level is that of the intervals on pairs.
+
+        Examples
+        --------
+        >>> from credpart import CalibratedClustering
+        >>> from credpart.datasets import load_iris
+        >>> model = CalibratedClustering(3, model="EEE", n_replicates=50, random_state=0)
+        >>> profile = model.fit(load_iris().X).profile()
+        >>> profile["petal_length"]["mean"].round(2).to_dict()
+        {1: 1.46, 2: 4.26, 3: 5.55}
+        """
+        return self.profiles().to_frame()
 
     @property
     def estimate(self) -> Array | None:

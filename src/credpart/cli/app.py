@@ -183,6 +183,16 @@ def plot(
 
 
 @app.command()
+def profile(
+    model: o.Fitted, out: o.File = None, force: o.Force = False, quiet: o.Quiet = False
+) -> None:
+    """Show what is in the clusters: sizes, means, and what sets each apart."""
+    from credpart.cli.commands import show_profile
+
+    show_profile(model, out, force=force, quiet=quiet)
+
+
+@app.command()
 def report(model: o.Fitted, out: o.File = None, force: o.Force = False) -> None:
     """Make the report of a fitted model again."""
     from credpart.cli.commands import write_report_again

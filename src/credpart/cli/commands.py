@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from credpart import __version__
@@ -23,7 +22,13 @@ from credpart.cli.fitting import (
     takes_categories,
 )
 from credpart.cli.folder import AUDIT, masses_table, put_text, report
-from credpart.cli.screen import cells, selection_table, show_audit
+from credpart.cli.screen import (
+    new_console,
+    show_audit,
+    show_comparison_tables,
+    show_profiles,
+    show_selection_table,
+)
 from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks, write_csv
 from credpart.cli.stored import stored_model
@@ -59,7 +64,7 @@ def show_selection(
             )
         save(selection.table)
         if not quiet:
-            Console().print(selection_table(selection))
+            show_selection_table(selection)
 
 
 def write_predictions(
@@ -130,9 +135,18 @@ def show_comparison(
             found = compare(objects.X, methods, n_clusters=c, y=objects.classes, random_state=seed)
         save(found.table)
         if not quiet:
-            Console().print(cells(found.table.T, ""))
-            Console().print("\nCredal Rand index between the methods")
-            Console().print(cells(found.agreement, ""))
+            show_comparison_tables(found)
+
+
+def show_profile(path: Path, out: Path | None, *, force: bool, quiet: bool) -> None:
+    """Show what is in the clusters of a stored model."""
+    with table_file(out, force=force) as save:
+        profiles = stored_model(path).result.profiles()
+        frame = profiles.to_frame()
+        heads = [str(name) if of == "cluster" else f"{of} {name}" for of, name in [*frame]]
+        save(frame.set_axis(heads, axis=1))
+        if not quiet:
+            show_profiles(profiles)
 
 
 def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
@@ -191,4 +205,4 @@ def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:
         classes = "" if data.y is None else str(len(set(data.y)))
         n, d = data.X.shape
         table.add_row(data.name, str(n), str(d), classes, data.description)
-    Console().print(table)
+    new_console().print(table)

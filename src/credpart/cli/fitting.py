@@ -42,7 +42,7 @@ def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: boo
     if not quiet:
         from credpart.cli.screen import show_fit
 
-        show_fit(summary, outcome.partition, folder)
+        show_fit(summary, outcome, folder)
 
 
 def folder_writer(request: Request, outcome: Outcome, summary: Summary) -> Callable[[Path], None]:

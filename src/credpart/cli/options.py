@@ -289,7 +289,7 @@ Kind = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="partition, memberships, doubt, selection, approximation, classification, "
+        help="partition, profile, memberships, doubt, selection, approximation, classification, "
         "uncertainty, density, relational or matrix",
         rich_help_panel=RUN,
     ),

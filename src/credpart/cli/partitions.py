@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from credpart._messages import Message
 from credpart.cli.fitting import check_jobs, collected_warnings
 from credpart.cli.folder import Request
 from credpart.cli.reading import OPTIONS as READING
+from credpart.cli.screen import new_console
+from credpart.cli.vocabulary import in_shell
 from credpart.datasets import DATASETS
 from credpart.errors import InputError, MissingPackageError
 from credpart.out_of_core.clustering import DatasetResult, check_request, cluster_dataset
@@ -101,9 +104,10 @@ def dask_cluster(address: str | None) -> Iterator[None]:
 
 def show(found: DatasetResult) -> None:
     """One screen: what was found, and where it is."""
+    say = partial(new_console().print, markup=False)
     summary, sets = found.summary, found.summary["sets"]
     n, c = summary["n"], summary["n_clusters"]
-    print(
+    say(
         f"\n{summary['source']}: {n} objects in {summary['n_partitions']} partitions, "
         f"{c} cluster{'s' * (c != 1)}, model {summary['model']}"
     )
@@ -111,10 +115,10 @@ def show(found: DatasetResult) -> None:
     listed = "  ".join(f"{name} {count}" for name, count in largest)
     more = f"  and {len(sets) - len(largest)} more" if len(sets) > len(largest) else ""
     verdicts = summary["verdicts"]
-    print("  ".join(f"{word} {verdicts[word]:.1%}" for word in WORDS if word in verdicts))
-    print(f"Sets of maximum mass: {listed}{more}")
+    say("  ".join(f"{word} {verdicts[word]:.1%}" for word in WORDS if word in verdicts))
+    say(f"Sets of maximum mass: {listed}{more}")
     if summary["refits"]:
-        print(f"{summary['refits']}.")
+        say(f"{summary['refits']}.")
     diagnosis = summary["diagnosis"]
-    print(f"\n{diagnosis['grade'].upper()}  {diagnosis['verdict']}")
-    print(f"\nIn {found.folder}: report.html to open, masses/, model.npz, summary.json")
+    say(f"\n{diagnosis['grade'].upper()}  {in_shell(diagnosis['verdict'])}")
+    say(f"\nIn {found.folder}: report.html to open, masses/, model.npz, summary.json")

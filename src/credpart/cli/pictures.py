@@ -46,13 +46,10 @@ def of_objects(draw: Draw) -> Draw:
 
 
 KINDS: Mapping[str, Draw] = {
-    "partition": of_objects(
-        lambda s, features: plot.partition(
-            s.result.partition, s.X, features=features, classes=s.classes
-        )
-    ),
+    "partition": of_objects(lambda s, features: _partition(s, features)),
     "memberships": lambda s, features: plot.memberships(s.result.partition),
     "doubt": lambda s, features: plot.doubt(s.result.partition),
+    "profile": lambda s, features: plot.profile(s.result),
     "selection": lambda s, features: plot.selection(s.result.selection),
     "approximation": lambda s, features: plot.approximation(s.result.compared, s.result.intervals),
     "classification": of_objects(
@@ -74,6 +71,14 @@ KINDS: Mapping[str, Draw] = {
     ),
 }
 FORMATS = (".png", ".svg", ".pdf")
+
+
+def _partition(stored: Stored, features: Any) -> Any:
+    """The objects in a plane; along a line if there is only one column."""
+    partition, X = stored.result.partition, stored.X
+    if X.shape[1] == 1:
+        return plot.one_column(partition, X)
+    return plot.partition(partition, X, features=features, classes=stored.classes)
 
 
 def write_picture(

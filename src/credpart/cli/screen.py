@@ -1,34 +1,66 @@
 """What a person reads at the end of a command."""
 
-from collections.abc import Mapping
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from credpart._audit import Audit
-from credpart.cli.folder import FILES
+from credpart.cli.blocks import Row, in_blocks
+from credpart.cli.folder import FILES, Outcome
+from credpart.cli.profile_tables import full_profile, left_out, short_profile
 from credpart.cli.vocabulary import in_shell
+from credpart.comparison import Comparison
 from credpart.diagnostics.diagnosis import URGENT
+from credpart.focal import check_cluster_names
+from credpart.metrics import confusion
 from credpart.mixture import Selection
 from credpart.partition import EvidentialPartition
 from credpart.partition.describe import PLACES, sets_by_word
+from credpart.profiles import Profiles
 
 GRADES = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
 COVERAGES = ("coverage", "standard_error", "length")
 MOST_SETS = 8  # sets that are named; a screen has no room for more
 
 
-def show_fit(summary: Mapping[str, Any], partition: EvidentialPartition, folder: Path) -> None:
+class Legible:
+    """Standard output for people: a character that it cannot show is a question mark.
+
+    Data for programs are not written in this way: there such a character is an error.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stdout, name)
+
+    def write(self, text: str) -> int:
+        """Write text."""
+        encoding = sys.stdout.encoding or "utf-8"
+        return sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+
+
+def new_console() -> Console:
+    """Where the words of a command are printed."""
+    screen: Any = Legible()
+    return Console(highlight=False, file=screen)
+
+
+def show_fit(summary: Mapping[str, Any], outcome: Outcome, folder: Path) -> None:
     """One screen: how sure the clusters are, whether to trust it, and where the files are."""
-    console = Console(highlight=False)
+    console, partition = new_console(), outcome.partition
     n, c, B = summary["n"], summary["n_clusters"], sum(summary["replicates"].values())
     console.print(
-        f"\n[bold]{escape(Path(summary['source']).name)}[/]: {n} objects, {c} "
+        f"[bold]{escape(Path(summary['source']).name)}[/]: {n} objects, {c} "
         f"cluster{'s' * (c != 1)}, model {summary['model']}, "
         f"{100 * summary['level']:.4g} % intervals from {B} replicates"
     )
@@ -36,14 +68,32 @@ def show_fit(summary: Mapping[str, Any], partition: EvidentialPartition, folder:
         console.print(f"{summary['n_fitted']} rows were fitted, the others scored against them.")
     console.print(_sets(partition))
     console.print(escape(_maximum_mass(partition)))
-    if "adjusted_rand" in summary:
+    profiles = outcome.result.profiles()
+    console.print(short_profile(profiles))
+    if left_out(profiles):
+        console.print(left_out(profiles))
+    if outcome.classes is not None:
         console.print(f"Known classes: adjusted Rand index {summary['adjusted_rand']:.3f}")
-        counts = pd.DataFrame.from_dict(summary["confusion"], orient="index")
-        if counts.shape[1] <= MOST_SETS:
-            console.print(cells(counts, "class"))
+        _confusion(console, partition, outcome.classes)
     _trust(console, summary["diagnosis"])
-    others = ", ".join(name for name in FILES if name != "report.html")
-    console.print(f"\nIn [bold]{escape(str(folder))}[/]: report.html to open, {others}")
+    place, quoted = escape(str(folder)), escape(shlex.quote(str(folder)))
+    console.print(
+        f"In [bold]{place}[/]: report.html to open, and {len(FILES) - 1} other files. "
+        f"Next: [bold]credpart profile {quoted}[/]",
+        soft_wrap=True,  # so that the command can be copied
+    )
+
+
+def _confusion(console: Console, partition: EvidentialPartition, classes: ArrayLike) -> None:
+    """Classes against sets of clusters, which have the numbers that they have elsewhere."""
+    numbers = check_cluster_names(partition.cluster_names, partition.n_clusters)
+    counts = confusion(replace(partition, cluster_names=numbers), classes)
+    if counts.shape[1] > MOST_SETS:
+        told = f"The table against {counts.shape[1]} sets of clusters is in the report."
+        console.print(told)
+        return
+    for table in cells(counts, "class", console.width):
+        console.print(table)
 
 
 def _sets(partition: EvidentialPartition) -> Table:
@@ -81,26 +131,44 @@ def _trust(console: Console, diagnosis: Mapping[str, Any]) -> None:
         if finding["severity"] in URGENT and finding["text"] not in diagnosis["verdict"]:
             console.print(f"- {escape(finding['topic'])}: {escape(finding['text'])}.")
     if diagnosis["advice"]:
-        console.print("\nWhat to do:")
+        console.print("What to do:")
     for k, finding in enumerate(diagnosis["advice"], 1):
         console.print(f"{k}. {escape(finding['advice'])}")
         if finding["change"]:  # not wrapped, so that it can be copied
             console.print(f"   {escape(finding['change'])}", soft_wrap=True)
 
 
-def cells(frame: pd.DataFrame, corner: str) -> Table:
-    """A table of counts or figures."""
-    table = Table(corner, box=None, pad_edge=False)
-    for column in frame:
-        table.add_column(escape(str(column)), justify="right")
-    for name, row in frame.iterrows():
-        table.add_row(escape(str(name)), *(f"{value:.4g}" for value in row))
-    return table
+def cells(frame: pd.DataFrame, corner: str, width: int) -> Iterator[Table]:
+    """A table of counts or figures, in blocks of columns if it is wide."""
+    rows = [Row(str(name), [f"{v:.4g}" for v in row]) for name, row in frame.iterrows()]
+    return in_blocks(corner, [str(column) for column in frame], rows, width)
+
+
+def show_profiles(profiles: Profiles) -> None:
+    """What sets each cluster apart, and then all figures."""
+    console = new_console()
+    console.print(short_profile(profiles))
+    if left_out(profiles):
+        console.print(f"{left_out(profiles)}, which are below")
+    console.print("\nMeans (standard deviations) of numbers, shares of categories")
+    for table in full_profile(profiles, console.width):
+        console.print(table)
+        console.print()
+
+
+def show_comparison_tables(found: Comparison) -> None:
+    """Each method in figures, and how far they agree."""
+    console = new_console()
+    for table in cells(found.table.T, "", console.width):
+        console.print(table)
+    console.print("\nCredal Rand index between the methods")
+    for table in cells(found.agreement, "", console.width):
+        console.print(table)
 
 
 def show_audit(found: Audit, path: Path) -> None:
     """The verdict, and coverage by tenth of the true probability."""
-    console = Console(highlight=False)
+    console = new_console()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     columns = ("true P", "pairs", "intervals", "(s.e.)", "length", "[Bel, Pl]", "(s.e.)", "length")
     for name in columns:
@@ -121,18 +189,18 @@ def _coverages(row: Mapping[str, float] | pd.Series) -> list[str]:
     return ["" if np.isnan(row[name]) else f"{row[name]:.3f}" for name in names]
 
 
-def selection_table(selection: Selection) -> Table:
+def show_selection_table(selection: Selection) -> None:
     """The criterion: one row for each model, one column for each number of clusters; best bold."""
+    console = new_console()
     best, frame = selection.best, selection.table.T
-    title = f"{selection.criterion.upper()}, larger is better"
-    table = Table("", title=title, box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for c in frame:
-        table.add_column(str(c), justify="right", no_wrap=True)
-    for model, row in frame.iterrows():
-        texts = ["-" if pd.isna(value) else f"{value:.1f}" for value in row]
+    rows = []
+    for model, values in frame.iterrows():
+        texts = [Text("-" if pd.isna(value) else f"{value:.1f}") for value in values]
         if model == best.model:
-            place = list(frame).index(best.n_clusters)
-            texts[place] = f"[bold green]{texts[place]}[/]"
-        table.add_row(str(model), *texts)
-    table.caption = f"columns: numbers of clusters; best: {best.model}, {best.n_clusters}"
-    return table
+            texts[list(frame).index(best.n_clusters)].stylize("bold green")
+        rows.append(Row(str(model), texts))
+    console.print(f"{selection.criterion.upper()} by number of clusters, larger is better")
+    for table in in_blocks("", [str(c) for c in frame], rows, console.width):
+        console.print(table)
+    c = best.n_clusters
+    console.print(f"best: {escape(best.model)}, {c} cluster{'s' * (c != 1)}")

@@ -313,10 +313,10 @@ def _compared_rivals(
 def summarise(result: CalibratedResult) -> str:
     """What was found, and whether to trust it, on one screen."""
     found, partition = diagnose(result, audit=0, rivals=False), result.partition
-    decision = result.replicates.decision
+    decision, c = result.replicates.decision, partition.n_clusters
     return "\n".join(
         [
-            f"{partition.n_objects} objects, {partition.n_clusters} clusters: "
+            f"{partition.n_objects} objects, {c} cluster{'s' * (c != 1)}: "
             f"model {result.mixture.model}, {_level_in_words(result)} "
             f"from {len(result.replicates)} replicates{_compared(result)}",
             *word_lines(partition),

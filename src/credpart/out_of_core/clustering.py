@@ -78,7 +78,8 @@ class DatasetResult:
     result: CalibratedResult
 
     def __repr__(self) -> str:
-        found = f"{self.summary['n']} objects, {self.summary['n_clusters']} clusters"
+        c = self.summary["n_clusters"]
+        found = f"{self.summary['n']} objects, {c} cluster{'s' * (c != 1)}"
         return f"DatasetResult({str(self.folder)!r}: {found}, model {self.summary['model']})"
 
     @property

@@ -18,6 +18,8 @@ from credpart.plot.displays import (
 )
 from credpart.plot.doubt_map import doubt
 from credpart.plot.grid import scatter_matrix
+from credpart.plot.heat import profile
+from credpart.plot.line import one_column
 from credpart.plot.objects import classification, partition, uncertainty
 from credpart.plot.pairs import approximation, calibration, pair_histogram, relational
 
@@ -32,8 +34,10 @@ __all__ = [
     "density",
     "doubt",
     "memberships",
+    "one_column",
     "pair_histogram",
     "partition",
+    "profile",
     "relational",
     "scatter_matrix",
     "selection",

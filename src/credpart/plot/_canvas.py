@@ -19,6 +19,7 @@ MOST_CLUSTERS_IN_LEGEND = 12  # more are named where they are
 RASTER = 2_000  # markers above which a vector file would be slow to open
 MOST_SYMBOLS = 5_000  # objects above which symbols are too small to be told apart
 EDGED = 8.0  # area from which on a marker has room for a white edge
+LONGEST = 28  # letters of a name beside a picture
 OPEN = ("+", "x")  # symbols that have no inside
 NOTE: dict[str, Any] = {"fontsize": "x-small", "color": GREY}
 
@@ -118,6 +119,15 @@ def plain(name: object) -> str:
     price in \$ or \$/kg
     """
     return str(name).replace("$", r"\$")
+
+
+def shortened(name: str) -> str:
+    """A name that leaves room for the picture.
+
+    >>> shortened("the proportion of objects in the left half")
+    'the proportion of objects i…'
+    """
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
 def object_names(index: Any, rows: ArrayLike) -> list[str]:

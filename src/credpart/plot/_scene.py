@@ -33,6 +33,8 @@ from credpart.plot._palette import GREY, OUTLIER_SYMBOL, SYMBOLS, colours, symbo
 from credpart.plot._plane import Plane, check_view, class_codes, plane
 
 Features = Sequence[int | str] | None
+FEWEST = 8  # points from which on some can be called far from the others
+FENCE = 15.0  # of normal points fewer than 1 in 10 000 are further from the middle
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,29 @@ def hull(points: Array) -> Array:
         along = (points - points[0]) @ np.linalg.svd(points - points.mean(axis=0))[2][0]
         return points[[along.argmin(), along.argmax()]]
     return np.vstack([corners, corners[:1]])
+
+
+def central(points: Array) -> BoolArray:
+    """Which points (m, 2) belong to the bulk, so that one outlier does not decide a region.
+
+    Distances are those of Mahalanobis from the median, with the covariance of the nearer half; a
+    point is out if its squared distance is more than `FENCE` times the median one.  Of few points
+    all belong to it.
+
+    >>> central(np.array([[k % 3, k // 3] for k in range(9)] + [[90, 90]])).tolist()
+    [True, True, True, True, True, True, True, True, True, False]
+    """
+    if len(points) < FEWEST:
+        return np.ones(len(points), dtype=bool)
+    gaps = points - np.median(points, axis=0)
+    unit = np.median(np.abs(gaps), axis=0)
+    unit = np.where(unit > 0.0, unit, np.abs(gaps).max(axis=0))
+    gaps = gaps / np.where(unit > 0.0, unit, 1.0)
+    near = np.argsort((gaps**2).sum(axis=1), kind="stable")[: (len(points) + 1) // 2]
+    scatter = gaps[near].T @ gaps[near] / len(near)
+    scatter += 1e-3 * np.trace(scatter) * np.eye(2)  # points may lie on a line
+    squares = np.einsum("nd,de,ne->n", gaps, np.linalg.inv(scatter), gaps)
+    return np.asarray(squares <= FENCE * np.median(squares))
 
 
 def ellipse(mean: Array, covariance: Array, radius: float, colour: Any) -> Ellipse:

@@ -1,15 +1,23 @@
 """The criterion of every model against the number of clusters."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from scipy.optimize import isotonic_regression
 
 from credpart._arrays import Array
 from credpart.mixture.search.selection import Selection
-from credpart.plot._canvas import new_axes, plain
+from credpart.plot._canvas import new_axes, note, plain
 from credpart.plot._palette import COLOURS, GREY, LINES, SYMBOLS
 
-GAP = 0.045  # of the height, between the names of two lines
+if TYPE_CHECKING:
+    import pandas as pd
+
+GAP = 0.055  # of the height, between the names of two lines
+FOCUS = 4.0  # distances between the best and the median model that are drawn
+FAR = 1.5  # times as much that all values must span for some to be left out
+MARGIN = 0.06  # of the range of values that are drawn, at either end
 
 
 def selection(
@@ -26,6 +34,13 @@ def selection(
     ax : Axes, optional
         Where to draw.
 
+    Returns
+    -------
+    Axes
+        A line for each model, which are named to the right, the best above; of one number of
+        clusters a dot for each model.  Values far below most models are outside the picture, and
+        a note says so.
+
     Examples
     --------
     >>> from credpart import plot, select_mixture
@@ -36,43 +51,103 @@ def selection(
     """
     criterion = selection.criterion if criterion is None else criterion
     table = selection.tabulate(criterion)
-    ax = new_axes(ax, (7.5, 5.0))
-    numbers = table.index.to_numpy()
-    for k, (model, values) in enumerate(table.items()):
-        ax.plot(
-            numbers, values.to_numpy(), label=plain(model), markersize=5, linewidth=1.0,
-            color=COLOURS[k % len(COLOURS)], marker=SYMBOLS[k % len(SYMBOLS)],
-            linestyle=LINES[k // len(COLOURS) % len(LINES)],
-        )  # fmt: skip
     best = max(selection.fits.values(), key=lambda fit: fit.criterion(criterion))
-    place = best.n_clusters, best.criterion(criterion)
-    ax.plot(*place, "o", markersize=13, fillstyle="none", color="black")
+    told = _told(best.model, best.n_clusters)
+    draw = _dots if len(table) == 1 else _curves
+    return draw(table, f"{criterion.upper()} (larger is better)", told, new_axes(ax, (7.5, 5.0)))
+
+
+def _told(model: str, c: int) -> str:
+    return f"best: {plain(model)} with {c} cluster{'s' * (c != 1)}"
+
+
+def _curves(table: "pd.DataFrame", label: str, told: str, ax: Axes) -> Axes:
+    """A line for each model, against the number of clusters."""
+    numbers, values = table.index.to_numpy(), table.to_numpy()
+    styles = [_style(k) for k in range(len(table.columns))]
+    for k, model in enumerate(table):
+        ax.plot(numbers, values[:, k], label=plain(model), **styles[k])
+    row, column = np.unravel_index(np.nanargmax(values), values.shape)
+    best = values[row, column]
+    ax.plot(numbers[row], best, "o", markersize=13, fillstyle="none", color="black")
+    low = min(lowest_drawn(values), float(np.nanmin(values[:, column])))
+    span = best - low or 1.0
+    ax.set_ylim(low - MARGIN * span, best + MARGIN * span)
     ax.set_xticks(numbers)
-    ax.set(xlabel="number of clusters", ylabel=f"{criterion.upper()} (larger is better)")
-    ax.set_title(f"best: {plain(best.model)} with {best.n_clusters} clusters", fontsize="medium")
-    _name_lines(ax, table.to_numpy(), [plain(model) for model in table], numbers)
+    ax.set(xlabel="number of clusters", ylabel=label)
+    ax.set_title(told, fontsize="medium", loc="left")
+    _name_lines(ax, values, [plain(model) for model in table], styles, low)
     return ax
 
 
-def _name_lines(ax: Axes, values: Array, names: list[str], numbers: Array) -> None:
-    """Write each name to the right, as far apart as they need, with a line to its last point."""
-    low, high = ax.get_ylim()
-    known = [k for k in range(len(names)) if np.isfinite(values[:, k]).any()]
-    last = [int(np.flatnonzero(np.isfinite(values[:, k]))[-1]) for k in known]
-    ends = values[last, known]
-    heights = spread((ends - low) / (high - low), GAP)
-    for k, row, end, height in zip(known, last, ends, heights, strict=True):
+def _dots(table: "pd.DataFrame", label: str, told: str, ax: Axes) -> Axes:
+    """One number of clusters: a dot for each model, the best above; poor ones at the edge."""
+    values = table.iloc[0].dropna().sort_values()
+    low, best = lowest_drawn(values.to_numpy()[None]), float(values.iloc[-1])
+    span = best - low or 1.0
+    edge = low - MARGIN * span
+    places = np.arange(len(values))
+    inside = values.to_numpy() >= low
+    ax.hlines(places[inside], edge, values[inside], color="#CCCCCC", linewidth=1.0)
+    ax.plot(values[inside], places[inside], "o", color=COLOURS[0], linestyle="")
+    ax.plot(best, places[-1], "o", markersize=13, fillstyle="none", color="black")
+    for place, value in zip(places[~inside], values[~inside], strict=True):
         ax.annotate(
-            names[k],
-            (numbers[row], end),
-            (1.04, height),
-            textcoords="axes fraction",
-            color=COLOURS[k % len(COLOURS)],
-            fontsize="small",
-            va="center",
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.4, "shrinkB": 3},
-        )
+            f" {value:,.0f}, further to the left", (edge, place), va="center",
+            fontsize="small", color=GREY,
+        )  # fmt: skip
+    ax.set(xlim=(edge, best + MARGIN * span), ylim=(-0.7, len(values) - 0.3))
+    ax.set_yticks(places, [plain(name) for name in values.index])
+    ax.set(xlabel=label, ylabel="model")
+    ax.set_title(told, fontsize="medium", loc="left")
+    return ax
+
+
+def lowest_drawn(values: Array) -> float:
+    """The lowest value that is drawn: poor models must not squash the others.
+
+    It lies below the best value by a multiple of the distance to the median model.
+    """
+    of_models = np.nanmax(values[:, np.isfinite(values).any(axis=0)], axis=0)
+    best = of_models.max()
+    gap = best - np.median(of_models)
+    lowest, floor = float(np.nanmin(values)), float(best - FOCUS * gap)
+    is_far = gap > 0.0 and best - lowest > FAR * (best - floor)
+    return floor if is_far else lowest
+
+
+def _style(k: int) -> dict[str, Any]:
+    return {
+        "color": COLOURS[k % len(COLOURS)],
+        "marker": SYMBOLS[k % len(SYMBOLS)],
+        "linestyle": LINES[k // len(COLOURS) % len(LINES)],
+        "markersize": 5,
+        "linewidth": 1.0,
+    }
+
+
+def _name_lines(
+    ax: Axes, values: Array, names: list[str], styles: list[dict[str, Any]], low: float
+) -> None:
+    """Name the models to the right, the best above, each beside a piece of its line.
+
+    Models that lie below the picture are named in grey.
+    """
+    highest = np.array([np.nanmax(column, initial=-np.inf) for column in values.T])
+    known = np.flatnonzero(np.isfinite(highest))
+    rank = np.argsort(np.argsort(-highest[known], kind="stable"))
+    step = min(GAP, 1.0 / max(1, len(known)))
+    for k, place in zip(known, 0.98 - step * rank, strict=True):
+        ax.text(
+            1.10, place, names[k], transform=ax.transAxes, fontsize="small", va="center",
+            color="black" if highest[k] >= low else GREY,
+        )  # fmt: skip
+    for k, place in zip(known, 0.98 - step * rank, strict=True):
+        piece, at = [1.02, 1.05, 1.08], [place] * 3
+        ax.plot(piece, at, transform=ax.transAxes, clip_on=False, markevery=[1], **styles[k])
+    below = int((highest[known] < low).sum())
+    if below:
+        note(ax, f"{below} model{'s' * (below != 1)} below the picture, in grey")
 
 
 def spread(heights: Array, gap: float) -> Array:

@@ -8,11 +8,16 @@ from matplotlib.axes import Axes
 from matplotlib.gridspec import GridSpec
 from numpy.typing import NDArray
 
-from credpart.plot._canvas import NOTE, new_axes
+from credpart._arrays import Array, IntArray
+from credpart._checks import Table
+from credpart.partition import EvidentialPartition
+from credpart.plot._canvas import NOTE, new_axes, shortened
 from credpart.plot._plane import check_features, check_view, feature_names
 from credpart.plot._scene import Features
+from credpart.profiles import find_profiles
 
 PANEL = 1.9  # inches
+MOST_COLUMNS = 6  # of which all pairs are drawn without being asked for
 
 
 def scatter_matrix(
@@ -35,7 +40,8 @@ def scatter_matrix(
     X : array or DataFrame of shape (n, d)
         The objects.
     features : columns, optional
-        By name or number; all by default.
+        By name or number.  By default all, or of more than six those six whose means differ most
+        between the clusters; a note says so.
     ax : Axes, optional
         The space to divide; it becomes invisible.
     **options
@@ -55,8 +61,11 @@ def scatter_matrix(
     >>> axes.shape, axes[0, 1] is None
     ((3, 3), True)
     """
-    names = feature_names(check_view(X))
-    chosen = check_features(range(len(names)) if features is None else features, names)
+    table = check_view(X)
+    names = feature_names(table)
+    if features is None:
+        features = _separating(table.values, _labels(value, X))
+    chosen = check_features(features, names)
     side = len(chosen) - 1
     whole = new_axes(ax, (PANEL * side + 1.8, PANEL * side + 0.3))
     cells = _divide(whole, side)
@@ -65,7 +74,28 @@ def scatter_matrix(
             pair = chosen[column], chosen[row + 1]
             draw(value, X, features=pair, ax=cells[row, column], **options)
             _move_texts(cells[row, column], whole)
+    if len(chosen) < len(names):
+        shown = f"{len(chosen)} of {len(names)} columns"
+        said = [text for text in (whole.get_title("right"), shown) if text]
+        whole.set_title("; ".join(said), loc="right", **NOTE)
     return cells
+
+
+def _labels(value: Any, X: Any) -> IntArray:
+    """The clusters of a partition, or the most probable components of a fit."""
+    labels: IntArray = value.predict(X) if hasattr(value, "predict") else value.labels
+    return labels
+
+
+def _separating(values: Array, labels: IntArray) -> list[int]:
+    """The columns, or those with the largest share of their variance between the clusters."""
+    d = values.shape[1]
+    if d <= MOST_COLUMNS:
+        return list(range(d))
+    partition = EvidentialPartition.from_hard(labels)
+    names = [str(j) for j in range(d)]
+    found = find_profiles(Table(values, None, None), names, np.ones(len(values)), partition)
+    return sorted(int(column.name) for column in found.columns[:MOST_COLUMNS])
 
 
 def _divide(whole: Axes, side: int) -> NDArray[Any]:
@@ -101,3 +131,5 @@ def _move_texts(cell: Axes, whole: Axes) -> None:
     cell.label_outer()
     cell.locator_params(nbins=5)  # a fixed number: ticks that change with the layout spoil it
     cell.tick_params(labelsize="x-small")
+    for axis in (cell.xaxis, cell.yaxis):
+        axis.label.set(text=shortened(axis.label.get_text()), fontsize="small")

@@ -20,10 +20,10 @@ from credpart.partition import EvidentialPartition
 from credpart.plot._canvas import marker_area, marker_key
 from credpart.plot._components import check_numbers, moments
 from credpart.plot._palette import GREY
-from credpart.plot._scene import Features, Scene, ellipse, hull
+from credpart.plot._scene import Features, Scene, central, ellipse, hull
 
 PALEST = 0.25  # share of the colour that is left where there is no doubt
-SHOWN_DOUBTS = (0.0, 0.25, 0.5)  # in the legend
+LEAST_DOUBT = 0.05  # the largest marker stands for the largest doubt, but for no less than this
 BEHIND = 0.55  # share of the colour of dots that ellipses are drawn on
 
 
@@ -61,8 +61,9 @@ def partition(
     -------
     Axes
         With hulls, solid around the lower and broken around the upper approximations of all
-        objects; objects that may be in several clusters have a ring, outliers are grey.  Of more
-        than 20 000 objects a random sample is drawn, and a note says so.
+        objects but those far from the others of their cluster; objects that may be in several
+        clusters have a ring, outliers are grey.  Of more than 20 000 objects a random sample is
+        drawn, and a note says so.
 
     Examples
     --------
@@ -80,7 +81,9 @@ def partition(
     scene.draw()
     for k, colour in enumerate(scene.palette):
         for members, line in ((upper[:, k], "--"), (lower[:, k], "-")):
-            scene.ax.plot(*hull(scene.points[members]).T, line, color=colour, linewidth=1.2)
+            points = scene.points[members]
+            corners = hull(points[central(points)])
+            scene.ax.plot(*corners.T, line, color=colour, linewidth=1.2)
     keys = [
         Line2D([], [], color=GREY, linestyle="-", label="lower approximation"),
         Line2D([], [], color=GREY, linestyle="--", label="upper approximation"),
@@ -163,23 +166,26 @@ def uncertainty(
     """
     values = check_data(X).values
     posteriors = fit.posteriors(values)
-    largest = largest_posterior(posteriors)
-    order = np.argsort(-largest, kind="stable")  # the uncertain ones on top
-    doubt = 1.0 - largest[order]
+    highest = largest_posterior(posteriors)
+    order = np.argsort(-highest, kind="stable")  # the uncertain ones on top
+    doubt = 1.0 - highest[order]
     sorted_X = X.iloc[order] if hasattr(X, "iloc") else values[order]
     labels = most_probable(posteriors)[order]
     scene = Scene.of(sorted_X, labels, fit.n_clusters, features=features, ax=ax)
+    largest = max(LEAST_DOUBT, float(doubt.max()))
     scene.draw(
-        uncertain_area(doubt, len(values)), PALEST + (1.0 - PALEST) * np.minimum(1, 2 * doubt)
+        uncertain_area(doubt / largest, len(values)),
+        PALEST + (1.0 - PALEST) * np.minimum(1, 2 * doubt),
     )
+    shares = np.array([0.0, 0.5, 1.0])
     keys = [
-        marker_key(f"uncertainty {value:g}", "o", GREY, float(np.sqrt(size)))
-        for value, size in zip(SHOWN_DOUBTS, uncertain_area(SHOWN_DOUBTS, len(X)), strict=True)
+        marker_key(f"uncertainty {share * largest:.2g}", "o", GREY, float(np.sqrt(size)))
+        for share, size in zip(shares, uncertain_area(shares, len(X)), strict=True)
     ]
     return scene.finish(keys)
 
 
-def uncertain_area(doubt: ArrayLike, n: int) -> Array:
-    """Area of a marker of n, in points: it grows with the doubt, the less the more there are."""
-    largest = float(np.clip(120_000.0 / n, 12.0, 240.0))
-    return marker_area(n) / 4.0 + largest * np.asarray(doubt, dtype=np.float64)
+def uncertain_area(share: Array, n: int) -> Array:
+    """Area of a marker of n, in points: it grows with the share of the largest doubt."""
+    largest = float(np.clip(60_000.0 / n, 12.0, 220.0))
+    return marker_area(n) / 2.0 + largest * share

@@ -1,10 +1,13 @@
 """Pairs of objects: the probability that two are in the same cluster, and its bounds."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import squareform
 
@@ -14,12 +17,14 @@ from credpart.errors import InputError
 from credpart.focal import EMPTY, check_cluster_names
 from credpart.intervals import PairwiseIntervals
 from credpart.partition import EvidentialPartition, Relational
-from credpart.plot._canvas import draw_cloud, new_axes, note, object_names, plain
+from credpart.plot._canvas import beside, draw_cloud, new_axes, note, object_names, plain
 from credpart.plot._palette import COLOURS, GREY
 
 BINS = 40
 MOST_OBJECTS = 1000  # in a matrix of pairs, whose cells would else be smaller than a pixel
 MOST_NAMES = 30  # objects that are named along a matrix
+MOST_UPRIGHT = 12  # clusters whose names stand side by side
+LONGEST_UPRIGHT = 4  # letters of such a name
 ROUNDING = 1e-9  # by which a bound may miss the truth and still hold
 
 
@@ -74,6 +79,13 @@ MATRICES: Mapping[str, tuple[str, Callable[[Relational], Array]]] = {
     "apart": ("$m_{ij}(\\{\\neg s_{ij}\\})$", lambda masses: masses.apart),
     "unknown": ("$m_{ij}(\\Theta_{ij})$", lambda masses: masses.unknown),
     "plausibility": ("$Pl_{ij}(\\{s_{ij}\\})$", lambda masses: masses.same + masses.unknown),
+}
+
+
+PARTS: Mapping[str, tuple[str, str]] = {  # mass: its colour, and what it says
+    "same": ("#08306B", "same cluster"),
+    "apart": ("#FFFFFF", "different clusters"),
+    "unknown": ("#E69F00", "unknown"),
 }
 
 
@@ -225,7 +237,7 @@ def calibration(
 
 
 def relational(
-    partition: EvidentialPartition, mass: str = "same", *, ax: Axes | None = None
+    partition: EvidentialPartition, mass: str = "all", *, ax: Axes | None = None
 ) -> Axes:
     """Draw a matrix of the relational representation, Eq. (2), with clusters side by side.
 
@@ -233,9 +245,9 @@ def relational(
     ----------
     partition : EvidentialPartition
         The partition.
-    mass : {"same", "apart", "unknown", "plausibility"}
-        Mass of "in the same cluster", of its negation, of both together, or the plausibility
-        of "in the same cluster".
+    mass : {"all", "same", "apart", "unknown", "plausibility"}
+        The three masses as a mixture of colours; or one of them: of "in the same cluster", of its
+        negation, of both together; or the plausibility of "in the same cluster".
     ax : Axes, optional
         Where to draw.
 
@@ -252,7 +264,7 @@ def relational(
     >>> ax.images[0].get_array().tolist()
     [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
-    title, read = MATRICES[check_choice("mass", mass, MATRICES)]
+    draw_masses = DRAWINGS[check_choice("mass", mass, DRAWINGS)]
     n = partition.n_objects
     rows = np.arange(n)
     if n > MOST_OBJECTS:
@@ -261,8 +273,7 @@ def relational(
         rows = rows[np.argsort(partition.labels_or_outlier[rows], kind="stable")]
     ax = new_axes(ax, (5.0, 4.2))
     masses = EvidentialPartition(partition.masses[rows], partition.focal_sets).relational()
-    image = ax.imshow(read(masses), cmap="Greys", vmin=0.0, vmax=1.0, interpolation="nearest")
-    ax.figure.colorbar(image, ax=ax, label=title)
+    draw_masses(ax, masses)
     if n > MOST_NAMES:
         _mark_clusters(ax, partition, rows)
     else:
@@ -273,6 +284,28 @@ def relational(
     if len(rows) < n:
         note(ax, f"{len(rows):,} of {n:,} objects drawn, at random")
     return ax
+
+
+def _draw_mixed(ax: Axes, masses: Relational) -> None:
+    """Draw the colours of the three masses, mixed; what they lack to 1 is the empty set's."""
+    parts = [(getattr(masses, name), *style) for name, style in PARTS.items()]
+    mixed = sum(mass[..., None] * np.array(to_rgb(colour)) for mass, colour, _ in parts)
+    ax.imshow(np.clip(mixed, 0.0, 1.0), interpolation="nearest")
+    patches = [Patch(facecolor=hue, edgecolor=GREY, label=text) for _, hue, text in parts]
+    beside(ax, patches, "mass of")
+
+
+def _draw_one(name: str, ax: Axes, masses: Relational) -> None:
+    """Draw one of the matrices in shades of grey."""
+    title, read = MATRICES[name]
+    image = ax.imshow(read(masses), cmap="Greys", vmin=0.0, vmax=1.0, interpolation="nearest")
+    ax.figure.colorbar(image, ax=ax, label=title)
+
+
+DRAWINGS: Mapping[str, Callable[[Axes, Relational], None]] = {
+    **{name: partial(_draw_one, name) for name in MATRICES},
+    "all": _draw_mixed,
+}
 
 
 def _lines(
@@ -329,6 +362,8 @@ def _mark_clusters(ax: Axes, partition: EvidentialPartition, rows: IntArray) -> 
         ax.axvline(start - 0.5, color=COLOURS[1], linewidth=0.5)
     every = slice(None, None, 1 + len(present) // MOST_NAMES)
     middles, shown = starts + counts / 2 - 0.5, [plain(names[k]) for k in present]
-    ax.set_xticks(middles[every], shown[every], fontsize="x-small", rotation=90)
+    is_short = len(present) <= MOST_UPRIGHT and max(map(len, shown)) <= LONGEST_UPRIGHT
+    turned = 0 if is_short else 90
+    ax.set_xticks(middles[every], shown[every], fontsize="x-small", rotation=turned)
     ax.set_yticks(middles[every], shown[every], fontsize="x-small")
     ax.set(xlabel="objects by cluster", ylabel="objects by cluster")

@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from credpart._arrays import Array, IntArray
 from credpart.mixture.search.selection import Selection
 from credpart.plot._palette import COLOURS, colours
-from credpart.plot.curves import spread
+from credpart.plot.curves import lowest_drawn, spread
 
 WIDTH, HEIGHT = 640.0, 360.0
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 64.0, 14.0, 44.0
@@ -44,6 +44,7 @@ class SelectionChart(NamedTuple):
     y_ticks: list[Tick]
     best: tuple[float, float]
     criterion: str
+    n_below: int  # models that lie below the picture
 
 
 def selection_chart(selection: Selection) -> SelectionChart | None:
@@ -53,26 +54,29 @@ def selection_chart(selection: Selection) -> SelectionChart | None:
     if np.isfinite(values).sum() < 2:
         return None
     numbers = np.asarray(table.index, dtype=np.float64)
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    best = selection.best
+    row, column = selection.numbers.index(best.n_clusters), selection.models.index(best.model)
+    low = min(lowest_drawn(values), float(np.nanmin(values[:, column])))
+    high = float(np.nanmax(values))
     ticks = nice_ticks(low, high)
     low, high = min(low, ticks[0]), max(high, ticks[-1])
     x = _scale(numbers, numbers.min(), numbers.max(), LEFT + 14.0, WIDTH - RIGHT - 14.0)
     y = _scale(values, low, high, HEIGHT - BOTTOM, TOP)
     known = [k for k in range(len(table.columns)) if np.isfinite(values[:, k]).any()]
     names = [str(table.columns[k]) for k in known]
-    heights = _name_places([y[np.isfinite(y[:, k]), k][-1] for k in known])
+    ends = [min(HEIGHT - BOTTOM, y[np.isfinite(y[:, k]), k][-1]) for k in known]
+    heights = _name_places(ends)
     lines = [
         _line(name, k, x, y[:, k], values[:, k], numbers, height)
         for name, k, height in zip(names, known, heights, strict=True)
     ]
-    best = selection.best
-    row, column = selection.numbers.index(best.n_clusters), selection.models.index(best.model)
     return SelectionChart(
         lines,
         [Tick(float(place), f"{number:g}") for place, number in zip(x, numbers, strict=True)],
         [Tick(float(_scale(t, low, high, HEIGHT - BOTTOM, TOP)), f"{t:,.10g}") for t in ticks],
         (float(x[row]), float(y[row, column])),
         selection.criterion.upper(),
+        int(np.sum(np.nanmax(values[:, known], axis=0) < low)),
     )
 
 
@@ -81,12 +85,16 @@ def _line(
 ) -> CriterionLine:
     known = np.flatnonzero(np.isfinite(y))
     points = [
-        (float(x[i]), float(y[i]), f"{name}, {numbers[i]:g} clusters: {values[i]:.1f}")
+        (float(x[i]), float(y[i]), f"{name}, {_clusters(numbers[i])}: {values[i]:.1f}")
         for i in known
     ]
     path = "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
     style = svg_colours(len(COLOURS))[k % len(COLOURS)], DASHES[k // len(COLOURS) % len(DASHES)]
     return CriterionLine(name, points, path, name_place, *style)
+
+
+def _clusters(number: float) -> str:
+    return f"{number:g} cluster" if number == 1 else f"{number:g} clusters"
 
 
 def svg_colours(c: int) -> list[str]:

@@ -27,6 +27,7 @@ from credpart.partition.doubt import THRESHOLD, possible_words, word_codes
 from credpart.plot._palette import SYMBOLS, colours
 from credpart.plot._plane import class_codes, principal_plane
 from credpart.report import charts, content, payload
+from credpart.report.profile_table import profile_table
 from credpart.report.script import page_script
 from credpart.result import CalibratedResult, Fitted, result_of
 
@@ -187,6 +188,7 @@ def _sections(
     return {
         "summary": content.summary(partition),
         "crosstab": None if known is None else content.crosstab(partition, known),
+        "profiles": profile_table(result.profiles()),
         "settings": content.settings(result),
         "columns": content.columns(objects.data, objects.names),
         "criterion": selection.criterion.upper(),

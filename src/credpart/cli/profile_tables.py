@@ -1,0 +1,75 @@
+"""Profiles of clusters on a screen: a few words for each cluster, or a table of all figures."""
+
+from collections.abc import Iterator
+
+from rich.table import Table
+from rich.text import Text
+
+from credpart.cli.blocks import Row, in_blocks
+from credpart.profiles import ColumnProfile, Profiles, figure
+
+MOST_CLUSTERS = 12  # that a summary has room for
+MOST_COLUMNS = 2  # that a summary names for each cluster
+
+
+def short_profile(profiles: Profiles) -> Table:
+    """For each cluster its size, and the columns that set it apart, with their means."""
+    table = Table("cluster", box=None, pad_edge=False)
+    table.add_column("objects", justify="right")
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("set apart by (means; against all objects)", overflow="fold")
+    for k in map(int, profiles.by_size[:MOST_CLUSTERS]):
+        words = [column.words(k) for column in profiles.set_apart(k)[:MOST_COLUMNS]]
+        sizes = profiles.sizes
+        bounds = f"({100 * sizes.low[k]:.0f} to {100 * sizes.high[k]:.0f}%)"
+        table.add_row(
+            Text(str(profiles.clusters[k])),
+            figure(sizes.objects[k]),
+            f"{sizes.share[k]:.0%} {bounds}",
+            Text(", ".join(words) or "no column"),
+        )
+    return table
+
+
+def left_out(profiles: Profiles) -> str:
+    """What `short_profile` does not show; empty if it shows all clusters."""
+    more = len(profiles.clusters) - MOST_CLUSTERS
+    return f"and {more} smaller cluster{'s' * (more != 1)}" if more > 0 else ""
+
+
+def full_profile(profiles: Profiles, width: int) -> Iterator[Table]:
+    """All figures; the first column of each table is that of all objects."""
+    order = [int(k) for k in profiles.by_size]
+    heads = ["all", *(f"cluster {profiles.clusters[k]}" for k in order)]
+    rows = [*_sizes(profiles, order)]
+    rows += [row for column in profiles.columns for row in _rows(column, order)]
+    return in_blocks("", heads, rows, width, repeated=1)
+
+
+def _sizes(profiles: Profiles, order: list[int]) -> Iterator[Row]:
+    sizes = profiles.sizes
+    total = figure(sizes.objects.sum())
+    yield Row("objects", [total, *(figure(sizes.objects[k]) for k in order)])
+    shares = {"share": sizes.share, "at least": sizes.low, "at most": sizes.high}
+    for name, each in shares.items():
+        yield Row(name, ["", *(f"{each[k]:.1%}" for k in order)])
+
+
+def _rows(column: ColumnProfile, order: list[int]) -> Iterator[Row]:
+    """Mean and standard deviation of numbers; the share of each category."""
+    if column.categories is None:
+        means, sds = column.figures["mean"], column.figures["sd"]
+        overall = _number(column.overall["mean"], column.overall["sd"])
+        yield Row(column.name, [overall, *(_number(means[k], sds[k]) for k in order)])
+        return
+    for level, (name, shares) in zip(column.categories, column.figures.items(), strict=True):
+        cells = [_percent(column.overall[name]), *(_percent(shares[k]) for k in order)]
+        yield Row(f"{column.name}: {level}", cells)
+
+
+def _number(mean: float, sd: float) -> str:
+    return "-" if mean != mean else f"{figure(mean)} ({figure(sd)})"
+
+
+def _percent(share: float) -> str:
+    return "-" if share != share else f"{share:.0%}"

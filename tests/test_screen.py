@@ -1,0 +1,137 @@
+"""What commands print: within 80 columns, with nothing dropped, in any locale."""
+
+import io
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from credpart import _progress
+from credpart.cli import main
+from credpart.cli.blocks import Row, in_blocks
+from credpart.datasets import load_iris
+
+QUICK = ("--model", "VVI", "--clusters", "3", "--replicates", "20", "--seed", "1")
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    return ended.value.code
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A result under a short relative name."""
+    place = tmp_path_factory.mktemp("screen")
+    before = os.getcwd()
+    os.chdir(place)
+    try:
+        assert run("fit", "iris", *QUICK, "--out", "out", "--quiet") == 0
+    finally:
+        os.chdir(before)
+    return place
+
+
+COMMANDS = {
+    "fit": ("fit", "iris", *QUICK, "--out", "again", "--force"),
+    "select": ("select", "iris", "--clusters", "1-9", "--model", "EII,VII,EEI,VVI"),
+    "profile": ("profile", "out"),
+    "datasets": ("datasets",),
+    "compare": ("compare", "butterfly", "--clusters", "2", "--methods", "ecm,evclus"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_output_fits_80_columns(name, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(*COMMANDS[name]) == 0
+    shown = capsys.readouterr().out
+    # Only lines with a command to copy are broken by the terminal itself.
+    lines = [line for line in shown.splitlines() if "credpart " not in line]
+    assert max(map(len, lines)) <= 80
+    assert shown.isascii()
+
+
+@pytest.mark.parametrize("width", ["80", "40"])
+def test_select_drops_no_name_and_no_number(width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", width)
+    models = ["EII", "VII", "EEI"]
+    assert run("select", "iris", "--clusters", "1-9", "--model", ",".join(models)) == 0
+    shown = capsys.readouterr().out
+    blocks = shown.count("EII")
+    assert blocks == (1 if width == "80" else 3)
+    assert all(shown.count(f"\n{model} ") == blocks for model in models)
+    heads = [word for line in shown.splitlines() for word in line.split() if word.isdigit()]
+    assert [int(word) for word in heads[:9]] == list(range(1, 10))
+
+
+def test_fit_says_what_to_do_next_and_names_clusters_by_number(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert run("fit", "iris", *QUICK, "--out", "next one") == 0
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[-1].endswith("Next: credpart profile 'next one'")
+    (head,) = [line for line in shown.splitlines() if line.startswith("class ")]
+    assert head.split()[1:4] == ["{1}", "{2}", "{3}"]
+    assert run("profile", "next one", "--out", "profile.csv") == 0
+    assert "cluster 3" in capsys.readouterr().out
+    text = (folder / "profile.csv").read_text()
+    assert text.startswith("cluster,objects,share,share_low,share_high,set_apart_by,petal_")
+
+
+def test_one_cluster_is_not_said_in_the_plural(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run("fit", "butterfly", "--clusters", "1", "--model", "EII", "--replicates", "20") == 0
+    shown = capsys.readouterr().out
+    assert "11 objects, 1 cluster, model EII" in shown
+    assert "1 clusters" not in shown
+    assert "no column" in shown  # sets the only cluster apart
+
+
+def test_the_c_locale_and_no_colour_work(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    data = load_iris().X.head(40).rename(columns={"petal_length": "größe"})
+    data.to_csv("umlaut.csv", index=False, encoding="utf-8")
+    options = ("--model", "EII", "--clusters", "2", "--replicates", "20", "--quiet")
+    assert run("fit", "umlaut.csv", *options, "--out", "umlaut") == 0
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "NO_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "credpart", "profile", "umlaut"],
+        capture_output=True,
+        check=False,
+        env={**os.environ, **plain},
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"Means (standard deviations)" in done.stdout
+    assert b"\x1b[" not in done.stdout
+
+
+def test_progress_names_elapsed_and_remaining_time(monkeypatch):
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=80, color_system=None)
+    monkeypatch.setattr("rich.console.Console", lambda **options: console)
+    with _progress.shown("bootstrap", 1) as progress:
+        progress("bootstrap", 0.5)
+    shown = screen.getvalue()
+    assert "elapsed 0:00:0" in shown
+    assert "left about" in shown
+
+
+def test_blocks_hold_every_cell_once_and_repeat_the_first_columns():
+    rng = np.random.default_rng(0)
+    texts = rng.integers(0, 10**6, (5, 14)).astype(str)
+    rows = [Row(f"row {i}", ["all", *row]) for i, row in enumerate(texts)]
+    heads = ["whole", *(f"column {j}" for j in range(14))]
+    console = Console(file=io.StringIO(), width=60)
+    for table in in_blocks("", heads, rows, 60, repeated=1):
+        console.print(table)
+    shown = console.file.getvalue()
+    assert all(shown.count(f"column {j} ") + shown.count(f"column {j}\n") == 1 for j in range(14))
+    assert shown.count("whole") == shown.count("row 0") > 1
+    assert max(map(len, shown.splitlines())) <= 60
+    words = shown.split()
+    assert all(text in words for text in texts.ravel())
