@@ -1,11 +1,12 @@
 """A partition as a table and as text."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from credpart._arrays import IntArray
+from credpart.errors import InputError
 from credpart.focal import set_names
 
 if TYPE_CHECKING:
@@ -33,6 +34,24 @@ def frame(partition: "EvidentialPartition") -> "pd.DataFrame":
     if partition.index is not None:
         table.index = pd.Index(partition.index)
     return table
+
+
+def with_backend(table: "pd.DataFrame", has_index: bool, backend: Any) -> Any:
+    """Return the table as one of another library; an index becomes its column "id"."""
+    if backend is None or backend == "pandas":
+        return table
+    import narwhals as nw
+
+    numbers = list(table.select_dtypes("number"))
+    columns: dict[str, Any] = {"id": table.index.to_list()} if has_index else {}
+    for name in table:
+        column = table[name]
+        columns[str(name)] = column.to_numpy() if name in numbers else column.to_list()
+    try:
+        return nw.from_dict(columns, backend=backend).to_native()
+    except (ImportError, ValueError, TypeError, AttributeError):
+        requirement = "be a library of tables that is installed, such as 'polars' or 'pyarrow'"
+        raise InputError("backend", requirement, backend) from None
 
 
 def count_sets(set_labels: IntArray, n_sets: int) -> IntArray:
