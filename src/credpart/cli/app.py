@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from credpart.cli import options as o
-from credpart.cli.reading import FOR_NEW_OBJECTS, reads_a_table
+from credpart.cli.reading import FOR_NEW_OBJECTS, WITHOUT_MASSES, reads_a_table
 
 Table = dict[str, Any]  # what `read_objects` takes
 
@@ -111,14 +111,14 @@ def fit(
 
 
 @app.command()
-@reads_a_table()
+@reads_a_table(*WITHOUT_MASSES)
 def select(
     source: o.Source,
     table: Table,
     clusters: o.Clusters = "auto",
     model: o.Model = "auto",
     criterion: o.Criterion = "bic",
-    out: o.File = None,
+    out: o.TableFile = None,
     force: o.Force = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -135,26 +135,26 @@ def predict(
     source: o.Source,
     table: Table,
     jobs: o.Jobs = None,
-    out: o.File = None,
+    out: o.TableFile = None,
     raw_text: o.RawText = False,
     force: o.Force = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Give new objects their masses, against the fitted ones, as CSV."""
+    """Give new objects their masses, against the fitted ones."""
     from credpart.cli.commands import write_predictions
 
     write_predictions(model, source, table, jobs, out, raw_text=raw_text, force=force, quiet=quiet)
 
 
 @app.command()
-@reads_a_table()
+@reads_a_table(*WITHOUT_MASSES)
 def compare(
     source: o.Source,
     table: Table,
     clusters: o.Clusters,
     methods: o.Methods = "calibrated,ecm,evclus",
     seed: o.Seed = "0",
-    out: o.File = None,
+    out: o.TableFile = None,
     force: o.Force = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -207,7 +207,7 @@ def datasets(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Print this one as CSV")
     ] = None,
-    out: o.File = None,
+    out: o.TableFile = None,
     force: o.Force = False,
 ) -> None:
     """List the bundled data sets, or print one as CSV."""

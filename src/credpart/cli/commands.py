@@ -18,9 +18,10 @@ from credpart.cli.fitting import check_jobs, collected_warnings, read, show_note
 from credpart.cli.folder import AUDIT, put_text, report
 from credpart.cli.screen import cells, selection_table, show_audit
 from credpart.cli.signals import raise_if_stopped
-from credpart.cli.spreadsheet import formula_remarks, write_csv
+from credpart.cli.spreadsheet import formula_remarks, kept_remarks, write_csv
 from credpart.cli.stored import stored_model
 from credpart.cli.streams import check_output_is_open
+from credpart.cli.table_files import TYPED, beside
 from credpart.partition import EvidentialPartition
 
 
@@ -78,9 +79,12 @@ def write_predictions(
         with collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks):
             masses = result.predict_masses(X, n_jobs=jobs, verbose=int(not quiet))
         partition = EvidentialPartition(masses, result.partition.focal_sets, index=X.index)
-        frame = partition.to_frame().rename_axis("id")
-        if not raw_text:
-            show_notes(formula_remarks(X.index), quiet=quiet)
+        is_typed = out is not None and out.suffix.lower() in TYPED
+        kept = None if objects.kept is None else objects.kept[is_typed]
+        frame = beside(kept, partition.to_frame().rename_axis("id"))
+        if not raw_text and not is_typed:
+            altered = [*formula_remarks(X.index), *kept_remarks(kept)]
+            show_notes(altered, quiet=quiet)
         if out is None:
             write_csv(frame, sys.stdout, raw_text=raw_text)
         save(frame)

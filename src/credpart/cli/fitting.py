@@ -18,7 +18,7 @@ from credpart._random import random_generator
 from credpart.cli.completion import claim
 from credpart.cli.folder import FILES, OURS, Outcome, Request, Summary, describe
 from credpart.cli.signals import raise_if_stopped
-from credpart.cli.spreadsheet import formula_remarks
+from credpart.cli.spreadsheet import formula_remarks, kept_remarks
 from credpart.cli.vocabulary import ShellVocabulary, in_shell, without_option
 from credpart.clustering import CalibratedClustering
 from credpart.diagnostics import Diagnosis, diagnose
@@ -114,12 +114,15 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
         )
         result = model.fit(X.iloc[fitted], groups=groups, strata=strata).result_
     partition = result.partition if rows is None else _partition_of_all(model, X, rows)
-    formulas = [] if request.raw_text else formula_remarks(objects.ids)
+    kept = None if objects.kept is None else objects.kept.written
+    altered = [*formula_remarks(objects.ids), *kept_remarks(kept)]
+    formulas = [] if request.raw_text else altered
     show_notes(formulas, quiet=quiet)
     diagnosis = judged(result, request, quiet=quiet).in_words(
         ShellVocabulary(in_file, request.command)
     )
-    return Outcome(result, diagnosis, rows, partition, objects.classes, [*remarks, *formulas])
+    remarks = [*remarks, *formulas]
+    return Outcome(result, diagnosis, rows, partition, objects.classes, remarks, kept)
 
 
 def judged(result: CalibratedResult, request: Request, *, quiet: bool) -> Diagnosis:

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from credpart import __version__
 from credpart._arrays import IntArray
 from credpart.cli.spreadsheet import write_csv
+from credpart.cli.table_files import beside
 from credpart.diagnostics import Diagnosis
 from credpart.metrics import adjusted_rand, confusion, shares
 from credpart.partition import EvidentialPartition
@@ -49,6 +51,7 @@ class Outcome:
     partition: EvidentialPartition  # of all objects
     classes: NDArray[np.str_] | None  # of all objects, if they are known
     remarks: list[str]
+    kept: pd.DataFrame | None = None  # columns of the data to write beside the masses
 
     @property
     def fitted_classes(self) -> NDArray[np.str_] | None:
@@ -108,7 +111,8 @@ def describe(request: Request, outcome: Outcome) -> Summary:
 
 def write_masses(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
     """One row for each object: its labels, masses, beliefs and plausibilities."""
-    write_csv(outcome.partition.to_frame().rename_axis("id"), path, raw_text=request.raw_text)
+    table = beside(outcome.kept, outcome.partition.to_frame().rename_axis("id"))
+    write_csv(table, path, raw_text=request.raw_text)
 
 
 def write_intervals(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:

@@ -241,6 +241,15 @@ File = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE", help="File to write", rich_help_panel=RUN),
 ]
+TableFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="File to write: .csv, .tsv, .parquet or .xlsx",
+        rich_help_panel=RUN,
+    ),
+]
 Fitted = Annotated[
     Path,
     typer.Argument(

@@ -70,6 +70,17 @@ OPTIONS: Mapping[str, ReadingOption] = {
         ],
         "error",
     ),
+    "keep_columns": ReadingOption(
+        Annotated[
+            bool,
+            typer.Option(
+                "--keep-columns",
+                help="Write the columns of the data beside the masses",
+                rich_help_panel=DATA,
+            ),
+        ],
+        False,
+    ),
     "id_column": ReadingOption(
         Annotated[
             str | None,
@@ -218,9 +229,11 @@ OPTIONS: Mapping[str, ReadingOption] = {
 }
 FOR_NEW_OBJECTS = (
     "id_column",
+    "keep_columns",
     "missing",
     *(name for name, option in OPTIONS.items() if option.part == "text_format"),
 )
+WITHOUT_MASSES = tuple(name for name in OPTIONS if name != "keep_columns")
 
 
 def reads_a_table(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -60,6 +60,7 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "picture": "--kind",
     "out": "--out",
     "raw_text": "--raw-text",
+    "keep_columns": "--keep-columns",
     "overwrite": "--force",
     "resume": "--resume",
     "sample_rows": "--sample-rows",

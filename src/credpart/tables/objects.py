@@ -28,6 +28,17 @@ from credpart.tables.transform import Transform
 MISSING = ("error", "drop")
 
 
+class KeptColumns(NamedTuple):
+    """The columns of a source, to stand beside results."""
+
+    written: pd.DataFrame  # cell for cell
+    typed: pd.DataFrame  # columns that are clustered as the numbers that they were read as
+
+    def take(self, rows: IntArray) -> "KeptColumns":
+        """Some of the rows."""
+        return KeptColumns(*(frame.iloc[rows].reset_index(drop=True) for frame in self))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Objects:
     """Objects to cluster: attributes, and perhaps names, known classes, groups and strata.
@@ -46,6 +57,8 @@ class Objects:
         Which row of the source, counted from 0, each object is; None if they are all of them.
     groups, strata : array of str or None
         Groups that are resampled whole, and strata that are each resampled on its own.
+    kept : KeptColumns or None
+        All columns but that of names, if they were asked for.
 
     Examples
     --------
@@ -61,6 +74,7 @@ class Objects:
     rows: IntArray | None = None
     groups: NDArray[np.str_] | None = None
     strata: NDArray[np.str_] | None = None
+    kept: KeptColumns | None = None
 
     def without_missing(self) -> "Objects":
         """The objects that have no missing cell.
@@ -88,6 +102,7 @@ class Objects:
             kept if self.rows is None else self.rows[kept],
             None if self.groups is None else self.groups[kept],
             None if self.strata is None else self.strata[kept],
+            None if self.kept is None else self.kept.take(kept),
         )
 
     def rows_of(self, sample: IntArray | None) -> IntArray | None:
@@ -124,6 +139,7 @@ def read_objects(
     text_format: TextFormat | None = None,
     drop: Sequence[str] = (),
     missing: str = "error",
+    keep_columns: bool = False,
 ) -> Objects:
     """Return the objects of a file or of a bundled data set.
 
@@ -154,6 +170,8 @@ def read_objects(
     missing : {"error", "drop"}
         What to do with an object that has a missing cell: leave that to the model, of which those
         of numbers refuse it, or leave out the object.
+    keep_columns : bool
+        Whether to keep all columns of the source, so that they can be written beside results.
 
     Examples
     --------
@@ -177,8 +195,9 @@ def read_objects(
     )
     codes = () if categories or found.has_roles or columns is not None else code_remarks(X)
     remarks = (*data.remarks, *chosen.remarks, *codes)
+    kept = _kept(found, chosen.ids, X) if keep_columns else None
     X = _transformed(X, transform, found.plain)
-    objects = Objects(X, ids, classes, remarks, groups=groups, strata=strata)
+    objects = Objects(X, ids, classes, remarks, groups=groups, strata=strata, kept=kept)
     return objects.without_missing() if missing == "drop" else objects
 
 
@@ -260,6 +279,13 @@ def _check_columns(
     if twice:
         raise InputError(argument, "be distinct", Message(f"{twice[0]!r} more than once"))
     return wanted
+
+
+def _kept(found: Source, ids: str | None, X: pd.DataFrame) -> KeptColumns:
+    """All columns but that of the names of objects, which stand beside results anyway."""
+    written = found.cells.as_written([name for name in found.cells.names if name != ids])
+    numbers = [name for name in X if pd.api.types.is_numeric_dtype(X[name]) and name in written]
+    return KeptColumns(written, written.assign(**{str(name): X[name] for name in numbers}))
 
 
 def _transformed(

@@ -60,6 +60,9 @@ class Cells(Protocol):
     def names_of_objects(self, name: str) -> list[str]:
         """A column as it was written."""
 
+    def as_written(self, names: Sequence[str]) -> pd.DataFrame:
+        """Columns as they are in the source, to be kept beside results."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameCells:
@@ -110,6 +113,10 @@ class FrameCells:
     def names_of_objects(self, name: str) -> list[str]:
         """A column as text; a missing name is empty."""
         return [text or "" for text in self.texts(name)]
+
+    def as_written(self, names: Sequence[str]) -> pd.DataFrame:
+        """Columns with the types that they have."""
+        return self.frame[list(names)].reset_index(drop=True)
 
 
 def _is_missing(cell: Any) -> bool:

@@ -279,6 +279,11 @@ class TextTable:
         """A column as it was written."""
         return list(self.column(name))
 
+    def as_written(self, names: Sequence[str]) -> pd.DataFrame:
+        """Columns of text, cell for cell."""
+        columns = {name: pd.Series(list(self.column(name)), dtype=object) for name in names}
+        return pd.DataFrame(columns, index=pd.RangeIndex(self.n_rows))
+
     def _missing_cells(self, names: Sequence[str]) -> Iterator[str]:
         """How many cells `na_values` made missing."""
         if not self.text_format.na_values:
