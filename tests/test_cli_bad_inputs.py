@@ -78,7 +78,7 @@ ERRORS = {  # number: file, options, message
     "4 text column": (
         csv(FRAME.assign(kind="x")),
         {},
-        "got 'x' in column 'kind', row 1. Leave the column out with --columns, or name it as --id",
+        "got 'x' in column 'kind', row 1. Leave the column out with --drop kind, or name it as",
     ),
     "5 text cell": (csv(changed(5, 1, "3,5")), {}, "got '3,5' in column 'sepal_width', row 6"),
     "5 NA": (

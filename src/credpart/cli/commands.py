@@ -14,7 +14,7 @@ from credpart._columns import columns_of_text
 from credpart._files import new_file, write_or_rescue
 from credpart._progress import shown
 from credpart.cli.completion import claim, table_file
-from credpart.cli.fitting import check_jobs, collected_warnings, read, show_notes, takes_categories
+from credpart.cli.fitting import check_jobs, collected_warnings, read, read_for, show_notes
 from credpart.cli.folder import AUDIT, put_text, report
 from credpart.cli.screen import cells, selection_table, show_audit
 from credpart.cli.signals import raise_if_stopped
@@ -38,7 +38,7 @@ def show_selection(
     from credpart.mixture import select_mixture
 
     with table_file(out, force=force) as save:
-        objects = read(source, table, categories=takes_categories(choice[1]))
+        objects = read_for(source, table, choice[1])
         with (
             collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),
             shown("select", int(not quiet)) as progress,
@@ -107,7 +107,7 @@ def show_comparison(
     from credpart.comparison import compare
 
     with table_file(out, force=force) as save:
-        objects = read(source, table)
+        objects = read(source, {**table, "drop_redundant": True})
         methods, c, seed = choice
         with (
             collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),

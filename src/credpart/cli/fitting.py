@@ -82,6 +82,15 @@ def takes_categories(models: str | list[str]) -> bool:
     return any(name in MODELS and MODELS[name].read is not check_data for name in named)
 
 
+def read_for(source: str, table: Mapping[str, Any], models: str | list[str]) -> Objects:
+    """The objects that models are fitted to.
+
+    If a model is named, it decides whether it can take a constant or doubled column.
+    """
+    categories, drop_redundant = takes_categories(models), models == "auto"
+    return read(source, {**table, "drop_redundant": drop_redundant}, categories=categories)
+
+
 def read(source: str, table: Mapping[str, Any], *, categories: bool = False) -> Objects:
     """The objects of a file or of a bundled data set."""
     parts = {
@@ -101,7 +110,7 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     """Fit the model to all rows, or to some and score the others."""
     check_jobs(request.estimator["n_jobs"])
     categories = takes_categories(request.estimator["model"])
-    objects = read(request.source, request.table, categories=categories)
+    objects = read_for(request.source, request.table, request.estimator["model"])
     X, rows = objects.named(), None
     if request.fit_rows is not None:
         rows = _sampled_rows(X, request, categories=categories)

@@ -18,8 +18,10 @@ from credpart.tables.roles import (
     HEAD,
     code_remarks,
     identifier_remarks,
+    left_out_remarks,
     may_identify,
     why_identifier,
+    why_left_out,
 )
 from credpart.tables.sources import Source, open_source
 from credpart.tables.text import TextFormat
@@ -140,6 +142,7 @@ def read_objects(
     drop: Sequence[str] = (),
     missing: str = "error",
     keep_columns: bool = False,
+    drop_redundant: bool = False,
 ) -> Objects:
     """Return the objects of a file or of a bundled data set.
 
@@ -172,6 +175,9 @@ def read_objects(
         of numbers refuse it, or leave out the object.
     keep_columns : bool
         Whether to keep all columns of the source, so that they can be written beside results.
+    drop_redundant : bool
+        Whether to leave out columns of numbers that add nothing, unless ``columns`` names them:
+        constant ones, and those that repeat another, perhaps in other units.
 
     Examples
     --------
@@ -193,11 +199,16 @@ def read_objects(
         None if column is None else _classes(found, argument, column, os.fspath(source))
         for argument, column in {"label_column": chosen.labels, **units}.items()
     )
-    codes = () if categories or found.has_roles or columns is not None else code_remarks(X)
-    remarks = (*data.remarks, *chosen.remarks, *codes)
+    remarks = [*data.remarks, *chosen.remarks]
+    if columns is None and not found.has_roles:
+        reasons = why_left_out(X, redundant=drop_redundant)
+        if len(reasons) < X.shape[1]:  # else nothing would be left to cluster
+            X = X.drop(columns=list(reasons))
+            remarks += left_out_remarks(reasons)
+        remarks += () if categories else code_remarks(X)
     kept = _kept(found, chosen.ids, X) if keep_columns else None
     X = _transformed(X, transform, found.plain)
-    objects = Objects(X, ids, classes, remarks, groups=groups, strata=strata, kept=kept)
+    objects = Objects(X, ids, classes, tuple(remarks), groups=groups, strata=strata, kept=kept)
     return objects.without_missing() if missing == "drop" else objects
 
 

@@ -135,7 +135,8 @@ def _check_numbers(column: pd.Series, path: str) -> None:
         if len(bad):
             cell = repr(str(column.iloc[bad[0]]))
             place = in_cell(cell, ColumnName(str(column.name)), int(bad[0]))
-            raise FileContentError("source", path, "hold numbers", place, name_or_leave_out())
+            remedy = name_or_leave_out(str(column.name))
+            raise FileContentError("source", path, "hold numbers", place, remedy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

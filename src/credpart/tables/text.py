@@ -22,6 +22,7 @@ from credpart._checks import in_cell
 from credpart._messages import ColumnName, Message, Name, Setting, joined
 from credpart.errors import FileContentError, InputError
 from credpart.tables.numbers import NUL, OTHERS, STANDARD, NumberStyle
+from credpart.tables.roles import is_date
 
 BLOCK = 10_000  # rows that are kept together
 SAMPLE = 100  # rows that are looked at to find the delimiter
@@ -302,9 +303,10 @@ class TextTable:
     ) -> FileContentError:
         """The error that names the first cell that is not a number."""
         row, cell = column.first_text(self.text_format.na_values, style)
-        place = in_cell(repr(cell), ColumnName(column.name), row)
+        what = ", which is a date" if is_date(cell) else ""
+        place = in_cell(repr(cell), ColumnName(column.name), row, what)
         if not column.holds_numbers(style):
-            remedy = name_or_leave_out()
+            remedy = name_or_leave_out(column.name)
         elif NumberStyle(",").is_number(cell):
             remedy = Message("Say ", option("decimal", ","), " if it is a number.")
         else:
@@ -318,10 +320,11 @@ class TextTable:
         return FileContentError("source", self.path, "hold numbers", place, remedy)
 
 
-def name_or_leave_out() -> Message:
+def name_or_leave_out(column: str) -> Message:
     """What to do with a column of text."""
     names = (Name("id_column"), " or ", Name("label_column"), ".")
-    return Message("Leave the column out with ", Name("columns"), ", or name it as ", *names)
+    leave_out = Setting("drop", [column], is_quoted=True)
+    return Message("Leave the column out with ", leave_out, ", or name it as ", *names)
 
 
 def read_text(
