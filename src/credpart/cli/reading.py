@@ -226,6 +226,14 @@ OPTIONS: Mapping[str, ReadingOption] = {
         None,
         "text_format",
     ),
+    "sheet": ReadingOption(
+        Annotated[
+            str | None,
+            typer.Option(metavar="NAME", help="Sheet of an .xlsx file", rich_help_panel=DATA),
+        ],
+        None,
+        "text_format",
+    ),
 }
 FOR_NEW_OBJECTS = (
     "id_column",

@@ -47,6 +47,7 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "decimal": "--decimal",
     "thousands": "--thousands",
     "comment": "--comment",
+    "sheet": "--sheet",
     "transform": "--transform",
     "cofactor": "--cofactor",
     "logicle": "--logicle",

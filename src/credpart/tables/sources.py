@@ -28,6 +28,7 @@ from credpart._parquet import check_parquet_size
 from credpart.datasets import DATASETS, load
 from credpart.datasets.loaders import CLASSES
 from credpart.errors import FileAccessError, FileContentError, InputError, MissingFileError
+from credpart.tables.excel import read_sheet
 from credpart.tables.extras import extra
 from credpart.tables.text import DELIMITERS, TextFormat, Values, name_or_leave_out, read_text
 
@@ -274,6 +275,7 @@ def _read_text(
     stream: BinaryIO, name: str, text_format: TextFormat, delimiters: Sequence[str]
 ) -> Source:
     """A csv or tsv file."""
+    _check_given(text_format, ("sheet",), ".xlsx files", "a text file")
     table = read_text(stream.read(), name, text_format, delimiters)
     # R writes the names of rows into a first column without a name.
     unnamed = len(table.names) > 1 and not table.names[0]
@@ -282,11 +284,18 @@ def _read_text(
 
 def _check_no_text(text_format: TextFormat, source: str) -> None:
     """Refuse what is said of text where there is none."""
+    of_text = [field.name for field in fields(TextFormat) if field.name != "sheet"]
+    _check_given(text_format, of_text, "text files", source)
+    _check_given(text_format, ("sheet",), ".xlsx files", source)
+
+
+def _check_given(text_format: TextFormat, names: Sequence[str], which: str, source: str) -> None:
+    """Refuse what is said of files of another kind."""
     for field in fields(TextFormat):
         value = getattr(text_format, field.name)
-        if value != field.default:
+        if field.name in names and value != field.default:
             got = Message(f"{value!r} for {source}")
-            raise InputError(field.name, "be given for text files only", got, "Leave it out.")
+            raise InputError(field.name, f"be given for {which} only", got, "Leave it out.")
 
 
 def _read_parquet(stream: BinaryIO, name: str, text_format: TextFormat) -> Source:
@@ -312,6 +321,18 @@ def _read_parquet(stream: BinaryIO, name: str, text_format: TextFormat) -> Sourc
         return table[column].to_pylist() if stored else list(frame[column])
 
     return Source(FrameCells(name, frame, exact))
+
+
+def _read_excel(stream: BinaryIO, name: str, text_format: TextFormat) -> Source:
+    """A sheet, whose cells are read as text is: a first row may be a header, or an object."""
+    of_characters = ("delimiter", "encoding", "comment")
+    _check_given(text_format, of_characters, "text files", "an .xlsx file")
+    try:
+        table = read_sheet(stream, name, text_format)
+    except (zipfile.BadZipFile, KeyError, TypeError, SyntaxError, EOFError, zlib.error) as error:
+        raise _refused(name, "be an Excel file", error) from None
+    unnamed = len(table.names) > 1 and not table.names[0]
+    return Source(table, id_column="" if unnamed else None)
 
 
 def _read_fcs(stream: BinaryIO, name: str, text_format: TextFormat) -> Source:
@@ -355,5 +376,6 @@ READERS: Mapping[str, Callable[[BinaryIO, str, TextFormat], Source]] = {
     ".tsv": partial(_read_text, delimiters=("\t",)),
     ".txt": partial(_read_text, delimiters=(*DELIMITERS, " ")),
     ".parquet": _read_parquet,
+    ".xlsx": _read_excel,
     ".fcs": _read_fcs,
 }

@@ -60,6 +60,8 @@ class TextFormat:
     comment : str, optional
         Lines that begin with it are left out.  By default lines above the table that begin with
         # are, if they have not as many cells as the table.
+    sheet : str, optional
+        The table to read of a file that holds several: a sheet of an .xlsx file.
 
     Examples
     --------
@@ -86,6 +88,7 @@ class TextFormat:
     decimal: str | None = None
     thousands: str | None = None
     comment: str | None = None
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.na_values, str) or not all(isinstance(v, str) for v in self.na_values):
@@ -331,11 +334,16 @@ def read_text(
     data: bytes, path: str, text_format: TextFormat, delimiters: Sequence[str] = DELIMITERS
 ) -> TextTable:
     """The table that a text holds; ``delimiters`` are those that it may have."""
-    text = _Text(data, path, _encoding(data, text_format.encoding), text_format.comment)
+    text = Text(data, path, _encoding(data, text_format.encoding), text_format.comment)
     text.check()
     delimiter = text_format.delimiter or _find_delimiter(text, delimiters)
     text = replace(text, n_skipped=0 if text.comment else _lines_above(text, delimiter))
-    rows = text.rows(delimiter)
+    complete = replace(text_format, delimiter=delimiter, encoding=text.encoding)
+    return table_of_rows(text, text.rows(delimiter), complete)
+
+
+def table_of_rows(text: "Text", rows: Iterator["Row"], text_format: TextFormat) -> TextTable:
+    """The table that rows of cells make up, with or without a header row."""
     first = next((row for row in rows if row.has_cells), None)
     if first is None:
         raise text.refused("be a table with a header row", Message("an empty file"))
@@ -350,8 +358,8 @@ def read_text(
     names = first.cells if has_header else [str(number + 1) for number in range(width)]
     _check_distinct(text, names)
     columns = [TextColumn(name, blocks) for name, blocks in zip(names, body.blocks, strict=True)]
-    complete = replace(text_format, header=has_header, delimiter=delimiter, encoding=text.encoding)
-    return TextTable(path, complete, columns, body.n_rows, [*text.remarks(), *body.remarks()])
+    complete = replace(text_format, header=has_header)
+    return TextTable(text.path, complete, columns, body.n_rows, [*text.remarks(), *body.remarks()])
 
 
 def _encoding(data: bytes, given: str | None) -> str:
@@ -374,7 +382,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class Text:
     """A text as bytes, which can be cut into rows again and again."""
 
     data: bytes
@@ -445,7 +453,7 @@ class _Text:
 class _Lines:
     """The lines of a text without its comments; ``number`` is that of the last one."""
 
-    def __init__(self, text: _Text) -> None:
+    def __init__(self, text: Text) -> None:
         self.number = 0
         stream = io.TextIOWrapper(io.BytesIO(text.data), encoding=text.encoding, newline="")
         self._stream, self._comment, self._n_skipped = stream, text.comment, text.n_skipped
@@ -461,7 +469,7 @@ class _Lines:
             yield line
 
 
-def _lines_above(text: _Text, delimiter: str) -> int:
+def _lines_above(text: Text, delimiter: str) -> int:
     """How many lines above the table begin with # and are not cut as the table is."""
     lines = iter(_Lines(text))
     above = 0
@@ -495,7 +503,7 @@ def _reason(error: csv.Error) -> str:
     return next((ours for theirs, ours in REASONS.items() if theirs in str(error)), str(error))
 
 
-def _find_delimiter(text: _Text, candidates: Sequence[str]) -> str:
+def _find_delimiter(text: Text, candidates: Sequence[str]) -> str:
     """The delimiter that cuts the first rows into equally many cells, two at least."""
     widths = {mark: list(_widths(text, mark)) for mark in candidates}
     likely = [mark for mark, found in widths.items() if _cut_alike(found) >= 0.5]
@@ -524,7 +532,7 @@ def _cut_alike(widths: Sequence[int]) -> float:
     return widths.count(widths[0]) / len(widths) if widths and widths[0] > 1 else 0.0
 
 
-def _widths(text: _Text, delimiter: str) -> Iterator[int]:
+def _widths(text: Text, delimiter: str) -> Iterator[int]:
     """How many cells each of the first rows has; 0 for one whose quotes do not fit.
 
     Rows above the others that begin with # may be comments, and have no say.
@@ -542,7 +550,7 @@ def _widths(text: _Text, delimiter: str) -> Iterator[int]:
 class _Body:
     """The rows of the objects, gathered column by column."""
 
-    def __init__(self, text: _Text, width: int) -> None:
+    def __init__(self, text: Text, width: int) -> None:
         self.blocks: list[list[str]] = [[] for _ in range(width)]
         self.n_rows = 0
         self._text, self._width = text, width
@@ -596,7 +604,7 @@ class _Body:
         return [Message(blank)] if self._n_blank else []
 
 
-def _check_header(text: _Text, first: Sequence[str], blocks: Sequence[Sequence[str]]) -> None:
+def _check_header(text: Text, first: Sequence[str], blocks: Sequence[Sequence[str]]) -> None:
     """Ask whether the first row is an object, if it looks like the rows below it."""
     columns = [TextColumn(cell, found) for cell, found in zip(first, blocks, strict=True)]
     if _looks_like_data(columns):
@@ -627,7 +635,7 @@ def _looks_like_data(columns: Sequence[TextColumn]) -> bool:
     return bool(repeated) and all(name in cells for name, cells in repeated)
 
 
-def _check_distinct(text: _Text, names: Sequence[str]) -> None:
+def _check_distinct(text: Text, names: Sequence[str]) -> None:
     """Refuse names that two columns have."""
     twice = [name for number, name in enumerate(names) if name in names[:number]]
     if twice:
