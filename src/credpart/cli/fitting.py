@@ -13,6 +13,7 @@ import pandas as pd
 from credpart._arrays import IntArray
 from credpart._checks import check_data, check_integer
 from credpart._files import new_folder, write_or_rescue
+from credpart._messages import Message, Setting
 from credpart._progress import shown
 from credpart._random import random_generator
 from credpart.cli.completion import claim
@@ -88,7 +89,23 @@ def read_for(source: str, table: Mapping[str, Any], models: str | list[str]) -> 
     If a model is named, it decides whether it can take a constant or doubled column.
     """
     categories, drop_redundant = takes_categories(models), models == "auto"
-    return read(source, {**table, "drop_redundant": drop_redundant}, categories=categories)
+    given = {**table, "drop_redundant": drop_redundant}
+    objects = read(source, given, categories=categories)
+    if not categories and table.get("missing") == "error":
+        _check_whole(objects.X)
+    return objects
+
+
+def _check_whole(X: pd.DataFrame) -> None:
+    """Refuse missing cells as the library does, with the option that leaves out their rows."""
+    if not X.isna().to_numpy().any():
+        return
+    try:
+        check_data(X)
+    except InputError as error:
+        leave_out = Setting("missing", "drop", is_quoted=True)
+        remedy = Message(error.remedy, " Or say ", leave_out, " to leave out such rows.")
+        raise InputError(error.argument, error.requirement, error.got, remedy) from None
 
 
 def read(source: str, table: Mapping[str, Any], *, categories: bool = False) -> Objects:

@@ -47,8 +47,8 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="SOURCE",
-        help="A .csv, .tsv, .txt, .parquet, .xlsx or .fcs file, also as .gz or .zip, - for standard "
-        "input, or a bundled data set (see `datasets`).",
+        help="A .csv, .tsv, .txt, .parquet, .xlsx or .fcs file, also as .gz or .zip, - for "
+        "standard input, or a bundled data set (see `datasets`).",
         show_default=False,
     ),
 ]

@@ -86,8 +86,9 @@ class ShellVocabulary:
         option, value = self.name(setting.name), setting.value
         if isinstance(value, bool):
             return option if value else f"--no-{option.removeprefix('--')}"
-        parts = value if isinstance(value, list | tuple) else [value]
-        return f"{option} {shlex.quote(','.join(_listed(str(part)) for part in parts))}"
+        if isinstance(value, list | tuple):
+            value = ",".join(_listed(str(part)) for part in value)
+        return f"{option} {shlex.quote(str(value))}"
 
     def row(self, number: int) -> str:
         """A row of the file; the first below the header is row 1."""

@@ -26,6 +26,7 @@ from credpart.tables.roles import is_date
 
 BLOCK = 10_000  # rows that are kept together
 SAMPLE = 100  # rows that are looked at to find the delimiter
+MOST_TEXTS = 5  # that a message names
 DELIMITERS = (",", ";", "\t", "|")
 MARKS = {  # first bytes, and the encoding that they say; UTF-32 begins as UTF-16 does
     codecs.BOM_UTF32_LE: "utf-32",
@@ -173,6 +174,12 @@ class TextColumn:
             if cell not in missing and not style.is_number(cell)
         )
 
+    def other_texts(self, na_values: Iterable[str], style: NumberStyle) -> list[str]:
+        """The first different cells that are neither missing nor numbers, some at most."""
+        missing = {"", *na_values}
+        texts = (cell for cell in self if cell not in missing and not style.is_number(cell))
+        return list(islice(dict.fromkeys(texts), MOST_TEXTS))
+
     def count(self, values: Iterable[str]) -> int:
         """How many cells are one of the values, of which none is empty."""
         wanted = frozenset(values) - {""}
@@ -315,7 +322,7 @@ class TextTable:
         else:
             as_text = Setting("text_columns", [column.name], is_quoted=True)
             either = (", ", as_text, " if the column holds categories,") if categories else ()
-            missing = option("na_values", [cell])
+            missing = option("na_values", column.other_texts(self.text_format.na_values, style))
             remedy = Message(
                 *("Say ", missing, " if it stands for a missing value", *either),
                 " or correct the cell.",
@@ -348,7 +355,7 @@ def table_of_rows(text: "Text", rows: Iterator["Row"], text_format: TextFormat) 
     if first is None:
         raise text.refused("be a table with a header row", Message("an empty file"))
     width = len(first.cells)
-    body = _Body(text, width)
+    body = _Body(text, width, first)
     if text_format.header is False:
         body.add(first)
     body.read(rows)
@@ -550,10 +557,10 @@ def _widths(text: Text, delimiter: str) -> Iterator[int]:
 class _Body:
     """The rows of the objects, gathered column by column."""
 
-    def __init__(self, text: Text, width: int) -> None:
+    def __init__(self, text: Text, width: int, first: Row) -> None:
         self.blocks: list[list[str]] = [[] for _ in range(width)]
         self.n_rows = 0
-        self._text, self._width = text, width
+        self._text, self._width, self._first = text, width, first
         self._rows: list[list[str]] = []  # of the block that is not full yet
         self._n_blank = 0  # lines between rows
 
@@ -579,17 +586,25 @@ class _Body:
             raise self._text.refused(
                 f"be a table with a header row and {self._width} cells in each row",
                 Message(f"{len(row.cells)} in line {row.line}"),
-                Message(
-                    "Put a cell that holds the delimiter into double quotes, or say another "
-                    "delimiter, as in ",
-                    option("delimiter", ";"),
-                    ".",
-                ),
+                self._remedy(row),
             )
         self._rows.append(row.cells)
         self.n_rows += 1
         if len(self._rows) == BLOCK:
             self._close_block()
+
+    def _remedy(self, row: Row) -> Message:
+        """What to do with a row of another length: the first is a title, or this a comment."""
+        is_title = self.n_rows == 0 and sum(map(bool, self._first.cells)) == 1 < len(row.cells)
+        title = next(filter(None, self._first.cells), "")
+        if is_title or row.cells[0].startswith("#"):
+            mark = option("comment", title if is_title else "#")
+            which = self._first.line if is_title else row.line
+            return Message("Say ", mark, f" if line {which} is no part of the table.")
+        return Message(
+            "Put a cell that holds the delimiter into double quotes, or say another delimiter, ",
+            *("as in ", option("delimiter", ";"), "."),
+        )
 
     def _close_block(self) -> None:
         if self._rows:
