@@ -178,7 +178,7 @@ ERRORS = {  # number: file, options, message
     "another kind": (
         text(b"", "data.xls"),
         {},
-        r"ends in .csv, .tsv, .txt, .parquet, .xlsx, .fcs, such a file as",
+        r"ends in .csv, .tsv, .txt, .parquet, .xlsx, .h5ad, .fcs, such a file as",
     ),
     "no FCS file": (text(b"no", "data.fcs"), {}, "data.fcs' must be an FCS file"),
     "no Parquet file": (text(b"no", "data.parquet"), {}, "data.parquet' must be a Parquet file"),

@@ -61,7 +61,7 @@ def test_of_several_sheets_one_is_named(tmp_path):
     assert list(read_objects(path, text_format=TextFormat(sheet="second")).X) == ["z"]
     with pytest.raises(ValueError, match="must have the sheet 'x', got the sheets 'first'"):
         read_objects(path, text_format=TextFormat(sheet="x"))
-    with pytest.raises(ValueError, match=r"`sheet` must be given for \.xlsx files only"):
+    with pytest.raises(ValueError, match=r"`sheet` must be given for \.xlsx and \.h5ad files only"):
         read_objects("iris", text_format=TextFormat(sheet="x"))
     with pytest.raises(ValueError, match="`delimiter` must be given for text files only"):
         read_objects(path, text_format=TextFormat(delimiter=";"))

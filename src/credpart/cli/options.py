@@ -47,7 +47,7 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="SOURCE",
-        help="A .csv, .tsv, .txt, .parquet, .xlsx or .fcs file, also as .gz or .zip, - for "
+        help="A .csv, .tsv, .txt, .parquet, .xlsx, .h5ad or .fcs file, also as .gz or .zip, - for "
         "standard input, or a bundled data set (see `datasets`).",
         show_default=False,
     ),

@@ -229,7 +229,11 @@ OPTIONS: Mapping[str, ReadingOption] = {
     "sheet": ReadingOption(
         Annotated[
             str | None,
-            typer.Option(metavar="NAME", help="Sheet of an .xlsx file", rich_help_panel=DATA),
+            typer.Option(
+                metavar="NAME",
+                help="Sheet of an .xlsx file, or matrix of an .h5ad file",
+                rich_help_panel=DATA,
+            ),
         ],
         None,
         "text_format",

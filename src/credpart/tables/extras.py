@@ -6,7 +6,11 @@ from typing import Any
 from credpart._messages import Part
 from credpart.errors import MissingPackageError
 
-OF_THEIR_OWN = {"openpyxl": "excel", "anndata": "anndata"}  # extras of one package
+OF_THEIR_OWN = {
+    "openpyxl": "excel",
+    "anndata": "anndata",
+    "h5py": "anndata",
+}  # extras of one package
 
 
 def extra(module: str, *what: Part) -> Any:

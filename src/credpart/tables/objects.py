@@ -149,8 +149,8 @@ def read_objects(
     Parameters
     ----------
     source : path or name
-        A file that ends in .csv, .tsv, .txt, .parquet, .xlsx or .fcs, such a file as .gz or .zip, a
-        bundled data set's name, or "-" for text on standard input.
+        A file that ends in .csv, .tsv, .txt, .parquet, .xlsx, .h5ad or .fcs, such a file as .gz
+        or .zip, a bundled data set's name, or "-" for text on standard input.
     columns : sequence of str, optional
         The columns to cluster, by name or by pattern such as ``petal_*``; by default all but
         those of names and classes, those that plainly identify the objects (they count the rows,

@@ -25,6 +25,7 @@ from credpart._checks import in_cell
 from credpart._memory import GIGA, free_memory
 from credpart._messages import ColumnName, Message
 from credpart._parquet import check_parquet_size
+from credpart.annotated_data import objects_of
 from credpart.datasets import DATASETS, load
 from credpart.datasets.loaders import CLASSES
 from credpart.errors import FileAccessError, FileContentError, InputError, MissingFileError
@@ -275,7 +276,7 @@ def _read_text(
     stream: BinaryIO, name: str, text_format: TextFormat, delimiters: Sequence[str]
 ) -> Source:
     """A csv or tsv file."""
-    _check_given(text_format, ("sheet",), ".xlsx files", "a text file")
+    _check_given(text_format, ("sheet",), ".xlsx and .h5ad files", "a text file")
     table = read_text(stream.read(), name, text_format, delimiters)
     # R writes the names of rows into a first column without a name.
     unnamed = len(table.names) > 1 and not table.names[0]
@@ -286,7 +287,7 @@ def _check_no_text(text_format: TextFormat, source: str) -> None:
     """Refuse what is said of text where there is none."""
     of_text = [field.name for field in fields(TextFormat) if field.name != "sheet"]
     _check_given(text_format, of_text, "text files", source)
-    _check_given(text_format, ("sheet",), ".xlsx files", source)
+    _check_given(text_format, ("sheet",), ".xlsx and .h5ad files", source)
 
 
 def _check_given(text_format: TextFormat, names: Sequence[str], which: str, source: str) -> None:
@@ -335,6 +336,24 @@ def _read_excel(stream: BinaryIO, name: str, text_format: TextFormat) -> Source:
     return Source(table, id_column="" if unnamed else None)
 
 
+def _read_h5ad(stream: BinaryIO, name: str, text_format: TextFormat) -> Source:
+    """An AnnData file: one of its matrices, and the columns of ``obs``, left out."""
+    of_text = [field.name for field in fields(TextFormat) if field.name != "sheet"]
+    _check_given(text_format, of_text, "text files", "an .h5ad file")
+    read_elem = extra("anndata.io", "an .h5ad file").read_elem
+    try:
+        with extra("h5py", "an .h5ad file").File(stream, "r") as file:
+            adata = read_elem(file)
+    except (OSError, KeyError, ValueError) as error:
+        raise _refused(name, "be an AnnData file", error) from None
+    X = objects_of(adata, text_format.sheet, argument="sheet")
+    obs = adata.obs.set_axis([str(column) for column in adata.obs], axis=1)
+    names = _distinct(name, [*map(str, X), "obs_names", *obs])
+    both = pd.concat([X.assign(obs_names=X.index), obs], axis=1).set_axis(names, axis=1)
+    cells = FrameCells(name, both.reset_index(drop=True))
+    return Source(cells, id_column="obs_names", left_out=tuple(obs), has_roles=True)
+
+
 def _read_fcs(stream: BinaryIO, name: str, text_format: TextFormat) -> Source:
     """A cytometer's file: channels are named for their markers, if they have some."""
     _check_no_text(text_format, "a .fcs file")
@@ -377,5 +396,6 @@ READERS: Mapping[str, Callable[[BinaryIO, str, TextFormat], Source]] = {
     ".txt": partial(_read_text, delimiters=(*DELIMITERS, " ")),
     ".parquet": _read_parquet,
     ".xlsx": _read_excel,
+    ".h5ad": _read_h5ad,
     ".fcs": _read_fcs,
 }
