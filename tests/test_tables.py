@@ -711,3 +711,34 @@ def test_dates_are_named_with_the_option_that_leaves_them_out(tmp_path):
     with pytest.raises(ValueError, match=message):
         read_objects(path)
     assert list(read_objects(path, drop=["day"]).X) == ["x"]
+
+
+def test_several_files_with_the_same_columns_are_one_table(tmp_path, capsys):
+    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
+    half = [f"{i % 15 + 1};{x};{x * x - i}".replace(".", ",") for i, x in enumerate(X)]
+    # The second file has its columns in another order, and numbers of another country.
+    one.write_text("nr,x,y\n" + "\n".join(row.replace(",", ".").replace(";", ",") for row in half))
+    turned = [";".join(row.split(";")[place] for place in (2, 0, 1)) for row in half]
+    two.write_text("y;nr;x\n" + "\n".join(turned))
+    first, both = read_objects(one, drop=["nr"]).X, read_objects([one, two], drop=["nr"]).X
+    pd.testing.assert_frame_equal(both, pd.concat([first, first], ignore_index=True))
+    with pytest.raises(ValueError, match="be files with the same columns, got 'z' in only one of"):
+        read_objects([one, written(tmp_path, "nr,x,y,z\n1,2,3,4\n2,2,4,5\n")])
+    with pytest.raises(ValueError, match="`source` must name at least one file, got none"):
+        read_objects([])
+    out, options = tmp_path / "out", "--model EII --clusters 2 --replicates 20 --drop nr --quiet"
+    with pytest.raises(SystemExit, match="0"):
+        main(["fit", str(one), str(two), *options.split(), "--out", str(out)])
+    assert len(pd.read_csv(out / "masses.csv")) == 2 * N
+    with pytest.raises(SystemExit, match="2"):
+        main(["fit", str(one), str(two), "--out-of-core", "--out", str(tmp_path / "new")])
+    assert "SOURCE must be one source for data in partitions, got 2" in capsys.readouterr().err
+
+
+def test_a_counter_that_begins_again_in_each_file_is_no_measurement(tmp_path):
+    names = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    for path in names:
+        path.write_text("nr,x\n" + "\n".join(f"{i + 1},{x}" for i, x in enumerate(X)))
+    objects = read_objects(names)
+    assert list(objects.X) == ["x"]
+    assert "counts the rows" in objects.remarks[0] or "named as an id" in objects.remarks[0]

@@ -44,7 +44,7 @@ def everything(
 @app.command()
 @reads_a_table()
 def fit(
-    source: o.Source,
+    source: o.Sources,
     table: Table,
     clusters: o.Clusters = "auto",
     model: o.Model = "auto",
@@ -100,11 +100,11 @@ def fit(
         "n_jobs": jobs,
         "verbose": int(not quiet),
     }
-    request = Request(
-        source, table, estimator, fit_rows, raw_text, audit, command_again(out, source)
-    )
+    first, *more = source
+    again = command_again(out, first)
+    request = Request(first, table, estimator, fit_rows, raw_text, audit, again, tuple(more))
     how = PartitionOptions(sample_rows, dask, resume, dry_run)
-    if out_of_core or is_in_partitions(source, how):
+    if out_of_core or any(is_in_partitions(one, how) for one in source):
         fit_partitions(request, how, out, force=force, quiet=quiet)
     else:
         fit_and_write(request, out, force=force, quiet=quiet)

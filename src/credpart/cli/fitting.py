@@ -83,7 +83,7 @@ def takes_categories(models: str | list[str]) -> bool:
     return any(name in MODELS and MODELS[name].read is not check_data for name in named)
 
 
-def read_for(source: str, table: Mapping[str, Any], models: str | list[str]) -> Objects:
+def read_for(source: str | list[str], table: Mapping[str, Any], models: str | list[str]) -> Objects:
     """The objects that models are fitted to.
 
     If a model is named, it decides whether it can take a constant or doubled column.
@@ -108,7 +108,7 @@ def _check_whole(X: pd.DataFrame) -> None:
         raise InputError(error.argument, error.requirement, error.got, remedy) from None
 
 
-def read(source: str, table: Mapping[str, Any], *, categories: bool = False) -> Objects:
+def read(source: str | list[str], table: Mapping[str, Any], *, categories: bool = False) -> Objects:
     """The objects of a file or of a bundled data set."""
     parts = {
         "transform": Transform(**table["transform"]),
@@ -127,7 +127,7 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     """Fit the model to all rows, or to some and score the others."""
     check_jobs(request.estimator["n_jobs"])
     categories = takes_categories(request.estimator["model"])
-    objects = read_for(request.source, request.table, request.estimator["model"])
+    objects = read_for(request.sources, request.table, request.estimator["model"])
     X, rows = objects.named(), None
     if request.fit_rows is not None:
         rows = _sampled_rows(X, request, categories=categories)

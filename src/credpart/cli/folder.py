@@ -39,6 +39,12 @@ class Request:
     raw_text: bool = False  # whether names that look like formulas are written as they are
     audit: Any = "auto"  # data sets of a quick audit
     command: Sequence[str] = ("credpart", "fit", "SOURCE")  # that fits again, with another folder
+    more: tuple[str, ...] = ()  # other files with the same columns
+
+    @property
+    def sources(self) -> str | list[str]:
+        """The source, or all of several files that are one table."""
+        return [self.source, *self.more] if self.more else self.source
 
 
 @dataclass(frozen=True, slots=True, eq=False)

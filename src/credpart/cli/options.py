@@ -43,12 +43,18 @@ def numbers(text: str) -> Any:
 
 MODEL, DATA, RUN = "Model", "Data", "Run"
 
-Source = Annotated[
-    str,
+SOURCE: Any = typer.Argument(
+    metavar="SOURCE",
+    help="A .csv, .tsv, .txt, .parquet, .xlsx, .h5ad or .fcs file, also as .gz or .zip, - for "
+    "standard input, or a bundled data set (see `datasets`).",
+    show_default=False,
+)
+Source = Annotated[str, SOURCE]
+Sources = Annotated[
+    list[str],
     typer.Argument(
-        metavar="SOURCE",
-        help="A .csv, .tsv, .txt, .parquet, .xlsx, .h5ad or .fcs file, also as .gz or .zip, - for "
-        "standard input, or a bundled data set (see `datasets`).",
+        metavar="SOURCE...",
+        help=f"{SOURCE.help} Several files with the same columns are one table.",
         show_default=False,
     ),
 ]

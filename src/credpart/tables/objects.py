@@ -23,7 +23,7 @@ from credpart.tables.roles import (
     why_identifier,
     why_left_out,
 )
-from credpart.tables.sources import Source, open_source
+from credpart.tables.sources import JoinedCells, Source, open_sources
 from credpart.tables.text import TextFormat
 from credpart.tables.transform import Transform
 
@@ -128,7 +128,7 @@ class Objects:
 
 
 def read_objects(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     columns: Sequence[str] | None = None,
     id_column: str | None = None,
@@ -150,7 +150,8 @@ def read_objects(
     ----------
     source : path or name
         A file that ends in .csv, .tsv, .txt, .parquet, .xlsx, .h5ad or .fcs, such a file as .gz
-        or .zip, a bundled data set's name, or "-" for text on standard input.
+        or .zip, a bundled data set's name, or "-" for text on standard input.  Several of them,
+        with the same columns, are one table.
     columns : sequence of str, optional
         The columns to cluster, by name or by pattern such as ``petal_*``; by default all but
         those of names and classes, those that plainly identify the objects (they count the rows,
@@ -187,16 +188,20 @@ def read_objects(
     ((150, 2), 'setosa')
     """
     check_choice("missing", missing, MISSING)
-    found = open_source(source, text_format or TextFormat())
+    several = [source] if isinstance(source, str | os.PathLike) else list(source)
+    if not several:
+        raise InputError("source", "name at least one file", Message("none"))
+    found = open_sources(several, text_format or TextFormat())
+    where = ", ".join(str(os.fspath(one)) for one in several)
     units = {"group_column": group_column, "strata_column": strata_column}
-    chosen = _choose(found, os.fspath(source), columns, drop, id_column, label_column, units)
+    chosen = _choose(found, where, columns, drop, id_column, label_column, units)
     if text_columns:
-        _check_columns("text_columns", list(text_columns), found.cells.names, os.fspath(source))
+        _check_columns("text_columns", list(text_columns), found.cells.names, where)
     data = found.cells.values(chosen.columns, categories=categories, text_columns=text_columns)
     X = pd.DataFrame(data.columns, index=pd.RangeIndex(found.cells.n_rows))
     ids = None if chosen.ids is None else _ids(found, chosen.ids)
     classes, groups, strata = (
-        None if column is None else _classes(found, argument, column, os.fspath(source))
+        None if column is None else _classes(found, argument, column, where)
         for argument, column in {"label_column": chosen.labels, **units}.items()
     )
     remarks = [*data.remarks, *chosen.remarks]
@@ -255,12 +260,15 @@ def _choose(
 
 def _identifiers(found: Source, names: Sequence[str]) -> dict[str, str]:
     """The columns that identify objects, and why."""
-    reasons = {
-        name: why_identifier(name, found.cells.texts(name))
-        for name in names
-        if may_identify(found.cells.head(name, HEAD))
-    }
-    return {name: reason for name, reason in reasons.items() if reason}
+    parts = found.cells.parts if isinstance(found.cells, JoinedCells) else [found.cells]
+    reasons = {}
+    for name in names:
+        # A counter may begin again in each of several files.
+        if all(may_identify(part.head(name, HEAD)) for part in parts):
+            of_parts = [why_identifier(name, part.texts(name)) for part in parts]
+            if all(of_parts):
+                reasons[name] = of_parts[0]
+    return reasons
 
 
 def _matched(argument: str, wanted: Sequence[str], names: Sequence[str], source: str) -> list[str]:

@@ -13,7 +13,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -151,6 +151,71 @@ class Source:
     left_out: tuple[str, ...] = ()  # columns that are clustered only if asked for
     plain: tuple[str, ...] = ()  # columns that a transform leaves alone
     has_roles: bool = False  # whether it is known which columns are measurements
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinedCells:
+    """The columns of several tables, one below the other."""
+
+    parts: Sequence[Cells]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of objects of all tables."""
+        return sum(part.n_rows for part in self.parts)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, in the order of the first table."""
+        return self.parts[0].names
+
+    def values(
+        self, names: Sequence[str], *, categories: bool, text_columns: Collection[str]
+    ) -> Values:
+        """Columns to cluster; each table says how its own numbers are written."""
+        given = [
+            part.values(names, categories=categories, text_columns=text_columns)
+            for part in self.parts
+        ]
+        columns = {
+            name: pd.concat([one.columns[name] for one in given], ignore_index=True)
+            for name in names
+        }
+        for name in names:
+            kinds = {pd.api.types.is_numeric_dtype(one.columns[name]) for one in given}
+            if len(kinds) > 1:
+                got = Message(f"numbers and text in column {name!r}")
+                raise InputError("source", "be files whose columns are of the same kind", got)
+        remarks = dict.fromkeys(remark for one in given for remark in one.remarks)
+        return Values(columns, list(remarks))
+
+    def head(self, name: str, n: int) -> list[str | None]:
+        """The first cells of a column as text."""
+        return self.parts[0].head(name, n)
+
+    def texts(self, name: str) -> list[str | None]:
+        """A column as text."""
+        return [text for part in self.parts for text in part.texts(name)]
+
+    def names_of_objects(self, name: str) -> list[str]:
+        """A column as it was written."""
+        return [text for part in self.parts for text in part.names_of_objects(name)]
+
+    def as_written(self, names: Sequence[str]) -> pd.DataFrame:
+        """Columns as they are in the sources."""
+        return pd.concat([part.as_written(names) for part in self.parts], ignore_index=True)
+
+
+def open_sources(sources: Sequence[str | os.PathLike[str]], text_format: TextFormat) -> Source:
+    """Read several sources with the same columns as one table."""
+    found = [open_source(source, text_format) for source in sources]
+    first = found[0]
+    for source, other in zip(sources, found, strict=True):
+        odd = sorted(set(first.cells.names) ^ set(other.cells.names))
+        if odd:
+            got = Message(f"{odd[0]!r} in only one of {os.fspath(sources[0])!r} and {source!r}")
+            raise InputError("source", "be files with the same columns", got)
+    return replace(first, cells=JoinedCells([one.cells for one in found]))
 
 
 def open_source(source: str | os.PathLike[str], text_format: TextFormat) -> Source:
