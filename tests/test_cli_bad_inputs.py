@@ -78,7 +78,7 @@ ERRORS = {  # number: file, options, message
     "4 text column": (
         csv(FRAME.assign(kind="x")),
         {},
-        "got 'x' in column 'kind', row 1. Leave the column out with --columns, or name it as --id",
+        "got 'x' in column 'kind', row 1. Leave the column out with --drop kind, or name it as",
     ),
     "5 text cell": (csv(changed(5, 1, "3,5")), {}, "got '3,5' in column 'sepal_width', row 6"),
     "5 NA": (
@@ -178,7 +178,7 @@ ERRORS = {  # number: file, options, message
     "another kind": (
         text(b"", "data.xls"),
         {},
-        r"ends in .csv, .tsv, .txt, .parquet, .fcs, such a file as",
+        r"ends in .csv, .tsv, .txt, .parquet, .xlsx, .h5ad, .fcs, such a file as",
     ),
     "no FCS file": (text(b"no", "data.fcs"), {}, "data.fcs' must be an FCS file"),
     "no Parquet file": (text(b"no", "data.parquet"), {}, "data.parquet' must be a Parquet file"),

@@ -656,3 +656,91 @@ def test_few_whole_numbers_may_be_codes(tmp_path):
     (remark,) = read_objects(path).remarks
     assert "Few whole numbers stand in 'q'" in remark
     assert "text_columns=['q']" in remark
+
+
+ROWS = range(N)
+X = [i * 37 % 11 / 8 for i in ROWS]
+LEFT_OUT = {
+    "constant": ([3] * N, "holds 3.0 in every row"),
+    "doubled": (X, "repeats column 'x'"),
+    "other units": ([1.8 * x + 32 for x in X], "repeats column 'x' in other units"),
+    "turned round": ([-x for x in X], "repeats column 'x' in other units"),
+    "empty": ([""] * N, "is empty"),
+    "date": ([20210301 + i % 7 for i in ROWS], "holds dates as whole numbers"),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_a_column_that_adds_nothing_is_left_out_and_named(name, tmp_path):
+    cells, reason = LEFT_OUT[name]
+    y = [i * i % 13 + 0.5 for i in ROWS]
+    rows = [f"{a},{b},{c}" for a, b, c in zip(X, cells, y, strict=True)]
+    path = written(tmp_path, f"x,{name},y\n" + "\n".join(rows))
+    objects = read_objects(path, drop_redundant=True)
+    assert list(objects.X) == ["x", "y"]
+    (remark,) = objects.remarks
+    assert remark == f"Column {name!r} {reason}: it is left out; `columns` can take it in."
+    assert list(read_objects(path, columns=["x", name], drop_redundant=True).X) == ["x", name]
+    kept = read_objects(path).X  # a model that is named decides about repetitions itself
+    assert (name in kept) == (name not in ("empty", "date"))
+
+
+def test_columns_that_only_resemble_are_clustered(tmp_path):
+    rows = [f"{x},{x + (i == 7) * 1e-3},{1900 + i}" for i, x in enumerate(X)]
+    objects = read_objects(written(tmp_path, "x,y,day\n" + "\n".join(rows)), drop_redundant=True)
+    assert list(objects.X)[:2] == ["x", "y"]
+    alone = read_objects(written(tmp_path, "x\n" + "\n".join(["1"] * N)), drop_redundant=True)
+    assert list(alone.X) == ["x"]  # nothing else would be left
+
+
+def test_a_constant_or_doubled_column_does_not_make_clusters(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 2)) + np.repeat([[0.0], [9.0]], 100, axis=0)
+    frame = pd.DataFrame(x, columns=["x", "y"]).assign(site=7, again=x[:, 0])
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(SystemExit, match="0"):
+        main(["select", str(tmp_path / "a.csv"), "--clusters", "1-4"])
+    told = capsys.readouterr()
+    assert "Column 'site' holds 7.0 in every row: it is left out; --columns can take it" in told.err
+    assert "Column 'again' repeats column 'x': it is left out" in told.err
+    assert ", 2" in told.out.splitlines()[-1]
+
+
+def test_dates_are_named_with_the_option_that_leaves_them_out(tmp_path):
+    rows = [f"2021-03-{i % 9 + 1:02d},{x}" for i, x in enumerate(X)]
+    path = written(tmp_path, "day,x\n" + "\n".join(rows))
+    message = r"'2021-03-01' in column 'day', row 0, which is a date\. Leave .* `drop=\['day'\]`"
+    with pytest.raises(ValueError, match=message):
+        read_objects(path)
+    assert list(read_objects(path, drop=["day"]).X) == ["x"]
+
+
+def test_several_files_with_the_same_columns_are_one_table(tmp_path, capsys):
+    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
+    half = [f"{i % 15 + 1};{x};{x * x - i}".replace(".", ",") for i, x in enumerate(X)]
+    # The second file has its columns in another order, and numbers of another country.
+    one.write_text("nr,x,y\n" + "\n".join(row.replace(",", ".").replace(";", ",") for row in half))
+    turned = [";".join(row.split(";")[place] for place in (2, 0, 1)) for row in half]
+    two.write_text("y;nr;x\n" + "\n".join(turned))
+    first, both = read_objects(one, drop=["nr"]).X, read_objects([one, two], drop=["nr"]).X
+    pd.testing.assert_frame_equal(both, pd.concat([first, first], ignore_index=True))
+    with pytest.raises(ValueError, match="be files with the same columns, got 'z' in only one of"):
+        read_objects([one, written(tmp_path, "nr,x,y,z\n1,2,3,4\n2,2,4,5\n")])
+    with pytest.raises(ValueError, match="`source` must name at least one file, got none"):
+        read_objects([])
+    out, options = tmp_path / "out", "--model EII --clusters 2 --replicates 20 --drop nr --quiet"
+    with pytest.raises(SystemExit, match="0"):
+        main(["fit", str(one), str(two), *options.split(), "--out", str(out)])
+    assert len(pd.read_csv(out / "masses.csv")) == 2 * N
+    with pytest.raises(SystemExit, match="2"):
+        main(["fit", str(one), str(two), "--out-of-core", "--out", str(tmp_path / "new")])
+    assert "SOURCE must be one source for data in partitions, got 2" in capsys.readouterr().err
+
+
+def test_a_counter_that_begins_again_in_each_file_is_no_measurement(tmp_path):
+    names = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    for path in names:
+        path.write_text("nr,x\n" + "\n".join(f"{i + 1},{x}" for i, x in enumerate(X)))
+    objects = read_objects(names)
+    assert list(objects.X) == ["x"]
+    assert "counts the rows" in objects.remarks[0] or "named as an id" in objects.remarks[0]

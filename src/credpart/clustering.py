@@ -15,6 +15,7 @@ from credpart._checks import check_weights
 from credpart._memory import check_pairs
 from credpart.calibration_options import CalibrationOptions
 from credpart.diagnostics.diagnosis import summarise, summary_html
+from credpart.estimator_outputs import NewObjectsMixin
 from credpart.intervals import PairwiseIntervals
 from credpart.mixture.fit import N_STARTS, MixtureFit
 from credpart.mixture.known_labels import KnownLabels
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 OF_COLUMNS = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of the data
 
 
-class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Cluster with belief-plausibility intervals that are confidence intervals.
 
     As in [D20]_, a mixture is fitted and refitted to bootstrap samples; the replicates give
@@ -110,6 +111,8 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     labels_ : array of shape (n,)
         Cluster of maximum plausibility of each object, from 0; text and tables count from 1.  With
         noise, -1 for an object with most of its mass on the empty set.
+    probabilities_ : array of shape (n,)
+        Belief of each object's label: how sure it is.
     partition_ : EvidentialPartition
         The mass functions.
     mixture_ : MixtureFit
@@ -256,7 +259,7 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self.result_.labels
 
     @property
-    def partition_(self) -> EvidentialPartition:
+    def partition_(self) -> EvidentialPartition:  # type: ignore[override]
         """The mass functions."""
         return self.result_.partition
 
@@ -392,15 +395,44 @@ class CalibratedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.fit(butterfly[1:]).predict_masses(butterfly[:1]).shape
         (1, 3)
         """
+        values = self._checked(X)
+        return self.result_.masses_of(values, n_jobs=self.n_jobs, verbose=self.verbose)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log density of objects under the fitted mixture: larger is better.
+
+        For objects that were held out it compares models and numbers of clusters, as
+        `sklearn.model_selection` does.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (m, d)
+            The objects.
+        y : ignored
+            Present for scikit-learn's convention.
+
+        Examples
+        --------
+        >>> from credpart import CalibratedClustering
+        >>> from credpart.datasets import load_iris
+        >>> iris = load_iris().X
+        >>> model = CalibratedClustering(3, model="EEE", n_replicates=20, random_state=0)
+        >>> round(model.fit(iris[::2]).score(iris[1::2]), 2)
+        -2.05
+        """
+        self._checked(X)
+        return float(self.mixture_.log_density(X).mean())
+
+    def _checked(self, X: Any) -> Array:
+        """The values (m, d) of new objects, in which categories are codes."""
         check_is_fitted(self)
         values = self.mixture_.columns.check_cells(X).values
         validate_data(self, X, reset=False, skip_check_array=True)
-        return self.result_.masses_of(values, n_jobs=self.n_jobs, verbose=self.verbose)
+        return values
 
     def predict(self, X: Any) -> IntArray:
         """Cluster of maximum plausibility of new objects; -1 for an outlier."""
-        masses = self.predict_masses(X)
-        return EvidentialPartition(masses, self.partition_.focal_sets).labels_or_outlier
+        return self.predict_partition(X).labels_or_outlier
 
     def summary(self) -> str:
         """Return, as text, what was found and whether to trust it.

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from credpart.cli import options as o
-from credpart.cli.reading import FOR_NEW_OBJECTS, reads_a_table
+from credpart.cli.reading import FOR_NEW_OBJECTS, WITHOUT_MASSES, reads_a_table
 
 Table = dict[str, Any]  # what `read_objects` takes
 
@@ -44,7 +44,7 @@ def everything(
 @app.command()
 @reads_a_table()
 def fit(
-    source: o.Source,
+    source: o.Sources,
     table: Table,
     clusters: o.Clusters = "auto",
     model: o.Model = "auto",
@@ -102,18 +102,18 @@ def fit(
         "n_jobs": jobs,
         "verbose": int(not quiet),
     }
-    request = Request(
-        source, table, estimator, fit_rows, raw_text, audit, command_again(out, source)
-    )
+    first, *more = source
+    again = command_again(out, first)
+    request = Request(first, table, estimator, fit_rows, raw_text, audit, again, tuple(more))
     how = PartitionOptions(sample_rows, dask, resume, dry_run)
-    if out_of_core or is_in_partitions(source, how):
+    if out_of_core or any(is_in_partitions(one, how) for one in source):
         fit_partitions(request, how, out, force=force, quiet=quiet)
     else:
         fit_and_write(request, out, force=force, quiet=quiet)
 
 
 @app.command()
-@reads_a_table()
+@reads_a_table(*WITHOUT_MASSES)
 def select(
     source: o.Source,
     table: Table,
@@ -121,7 +121,7 @@ def select(
     model: o.Model = "auto",
     criterion: o.Criterion = "bic",
     noise: o.Noise = "no",
-    out: o.File = None,
+    out: o.TableFile = None,
     force: o.Force = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -139,26 +139,26 @@ def predict(
     source: o.Source,
     table: Table,
     jobs: o.Jobs = None,
-    out: o.File = None,
+    out: o.TableFile = None,
     raw_text: o.RawText = False,
     force: o.Force = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Give new objects their masses, against the fitted ones, as CSV."""
+    """Give new objects their masses, against the fitted ones."""
     from credpart.cli.commands import write_predictions
 
     write_predictions(model, source, table, jobs, out, raw_text=raw_text, force=force, quiet=quiet)
 
 
 @app.command()
-@reads_a_table()
+@reads_a_table(*WITHOUT_MASSES)
 def compare(
     source: o.Source,
     table: Table,
     clusters: o.Clusters,
     methods: o.Methods = "calibrated,ecm,evclus",
     seed: o.Seed = "0",
-    out: o.File = None,
+    out: o.TableFile = None,
     force: o.Force = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -221,7 +221,7 @@ def datasets(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Print this one as CSV")
     ] = None,
-    out: o.File = None,
+    out: o.TableFile = None,
     force: o.Force = False,
 ) -> None:
     """List the bundled data sets, or print one as CSV."""

@@ -18,8 +18,8 @@ from credpart.cli.fitting import (
     collected_warnings,
     missing,
     read,
+    read_for,
     show_notes,
-    takes_categories,
 )
 from credpart.cli.folder import AUDIT, masses_table, put_text, report
 from credpart.cli.screen import (
@@ -30,9 +30,10 @@ from credpart.cli.screen import (
     show_selection_table,
 )
 from credpart.cli.signals import raise_if_stopped
-from credpart.cli.spreadsheet import formula_remarks, write_csv
+from credpart.cli.spreadsheet import formula_remarks, kept_remarks, write_csv
 from credpart.cli.stored import stored_model
 from credpart.cli.streams import check_output_is_open
+from credpart.cli.table_files import TYPED, beside
 from credpart.errors import InputError
 from credpart.partition import EvidentialPartition
 
@@ -50,7 +51,7 @@ def show_selection(
     from credpart.mixture import select_mixture
 
     with table_file(out, force=force) as save:
-        objects = read(source, table, categories=takes_categories(choice["models"]))
+        objects = read_for(source, table, choice["models"])
         with (
             collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),
             shown("select", int(not quiet)) as progress,
@@ -97,9 +98,12 @@ def write_predictions(
         with collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks):
             masses = result.predict_masses(X, n_jobs=jobs, verbose=int(not quiet))
         partition = EvidentialPartition(masses, result.partition.focal_sets, index=X.index)
-        frame = masses_table(partition)
-        if not raw_text:
-            show_notes(formula_remarks(X.index), quiet=quiet)
+        is_typed = out is not None and out.suffix.lower() in TYPED
+        kept = None if objects.kept is None else objects.kept[is_typed]
+        frame = beside(kept, masses_table(partition))
+        if not raw_text and not is_typed:
+            altered = [*formula_remarks(X.index), *kept_remarks(kept)]
+            show_notes(altered, quiet=quiet)
         if out is None:
             write_csv(frame, sys.stdout, raw_text=raw_text)
         save(frame)
@@ -126,7 +130,7 @@ def show_comparison(
             remedy = "Of the methods, only `fit` takes what is known already."
             column = table["known_column"]
             raise InputError("known_column", "not be given for a comparison", column, remedy)
-        objects = read(source, table)
+        objects = read(source, {**table, "drop_redundant": True})
         methods, c, seed = choice
         with (
             collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),

@@ -43,15 +43,16 @@ def complete_results() -> str:
 def table_file(
     path: Path | None, *, force: bool, raw_text: bool = False
 ) -> Iterator[Callable[["pd.DataFrame"], None]]:
-    """What saves a table as CSV, in a file that is claimed before anything is computed.
+    """What saves a table, in a file that is claimed before anything is computed.
 
-    Without a path nothing is saved.
+    Its ending says the kind of the file.  Without a path nothing is saved.
     """
-    from credpart.cli.spreadsheet import write_csv
+    from credpart.cli.table_files import writer_of
 
     if path is None:
         yield lambda table: None
         return
+    write_table = writer_of(path)
     with ExitStack() as stack:
         file = new_file(path, overwrite=force, only_seen=True, argument="out")
         partial = stack.enter_context(file)
@@ -59,7 +60,7 @@ def table_file(
 
         def save(table: "pd.DataFrame") -> None:
             def write(target: Path) -> None:
-                write_csv(table, target, raw_text=raw_text)
+                write_table(table, target, raw_text=raw_text)
 
             write_or_rescue(write, partial, path)
             raise_if_stopped()

@@ -13,17 +13,19 @@ import pandas as pd
 from credpart._arrays import IntArray
 from credpart._checks import check_data, check_data_with_missing, check_integer
 from credpart._files import new_folder, write_or_rescue
+from credpart._messages import Message, Setting
 from credpart._progress import shown
 from credpart._random import random_generator
 from credpart.cli.completion import claim
 from credpart.cli.folder import FILES, OURS, Outcome, Request, Summary, describe
 from credpart.cli.signals import raise_if_stopped
-from credpart.cli.spreadsheet import formula_remarks
+from credpart.cli.spreadsheet import formula_remarks, kept_remarks
 from credpart.cli.vocabulary import ShellVocabulary, in_shell, without_option
 from credpart.clustering import CalibratedClustering
 from credpart.diagnostics import Diagnosis, diagnose
 from credpart.errors import InputError
 from credpart.mixture.models import MODELS
+from credpart.mixture.models import read as read_data
 from credpart.partition import EvidentialPartition
 from credpart.result import CalibratedResult
 from credpart.tables import Objects, TextFormat, Transform, read_objects
@@ -82,7 +84,32 @@ def takes_categories(models: str | list[str]) -> bool:
     return any(name in MODELS and MODELS[name].read is not check_data for name in named)
 
 
-def read(source: str, table: Mapping[str, Any], *, categories: bool = False) -> Objects:
+def read_for(source: str | list[str], table: Mapping[str, Any], models: str | list[str]) -> Objects:
+    """The objects that models are fitted to.
+
+    If a model is named, it decides whether it can take a constant or doubled column.
+    """
+    categories, drop_redundant = takes_categories(models), models == "auto"
+    given = {**table, "drop_redundant": drop_redundant}
+    objects = read(source, given, categories=categories)
+    if not categories and table.get("missing") == "error":
+        _check_whole(objects.X, models)
+    return objects
+
+
+def _check_whole(X: pd.DataFrame, models: str | list[str]) -> None:
+    """Refuse missing cells as the library does, with the option that leaves out their rows."""
+    if not X.isna().to_numpy().any():
+        return
+    try:
+        read_data(X, "model", models)
+    except InputError as error:
+        leave_out = Setting("missing", "drop", is_quoted=True)
+        remedy = Message(error.remedy or "", " Or say ", leave_out, " to leave out such rows.")
+        raise InputError(error.argument, error.requirement, error.got, remedy) from None
+
+
+def read(source: str | list[str], table: Mapping[str, Any], *, categories: bool = False) -> Objects:
     """The objects of a file or of a bundled data set."""
     parts = {
         "transform": Transform(**table["transform"]),
@@ -106,7 +133,7 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     """Fit the model to all rows, or to some and score the others."""
     check_jobs(request.estimator["n_jobs"])
     categories = takes_categories(request.estimator["model"])
-    objects = read(request.source, request.table, categories=categories)
+    objects = read_for(request.sources, request.table, request.estimator["model"])
     X, rows = objects.named(), None
     if request.fit_rows is not None:
         rows = _sampled_rows(X, request, categories=categories)
@@ -125,12 +152,15 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
         partition = _partition_of_all(result, X, rows, objects.known, how)
     remarks += (told := label_remarks(result))
     show_notes(told, quiet=quiet)
-    formulas = [] if request.raw_text else formula_remarks(objects.ids)
+    kept = None if objects.kept is None else objects.kept.written
+    altered = [*formula_remarks(objects.ids), *kept_remarks(kept)]
+    formulas = [] if request.raw_text else altered
     show_notes(formulas, quiet=quiet)
     diagnosis = judged(result, request, quiet=quiet).in_words(
         ShellVocabulary(in_file, request.command)
     )
-    return Outcome(result, diagnosis, rows, partition, objects.classes, [*remarks, *formulas])
+    remarks = [*remarks, *formulas]
+    return Outcome(result, diagnosis, rows, partition, objects.classes, remarks, kept)
 
 
 def judged(result: CalibratedResult, request: Request, *, quiet: bool) -> Diagnosis:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from credpart import __version__
 from credpart._arrays import IntArray
 from credpart.cli.spreadsheet import write_csv
+from credpart.cli.table_files import beside
 from credpart.diagnostics import Diagnosis
 from credpart.metrics import adjusted_rand, confusion
 from credpart.partition import EvidentialPartition
@@ -40,6 +41,12 @@ class Request:
     raw_text: bool = False  # whether names that look like formulas are written as they are
     audit: Any = "auto"  # data sets of a quick audit
     command: Sequence[str] = ("credpart", "fit", "SOURCE")  # that fits again, with another folder
+    more: tuple[str, ...] = ()  # other files with the same columns
+
+    @property
+    def sources(self) -> str | list[str]:
+        """The source, or all of several files that are one table."""
+        return [self.source, *self.more] if self.more else self.source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +59,7 @@ class Outcome:
     partition: EvidentialPartition  # of all objects
     classes: NDArray[np.str_] | None  # of all objects, if they are known
     remarks: list[str]
+    kept: pd.DataFrame | None = None  # columns of the data to write beside the masses
 
     @property
     def fitted_classes(self) -> NDArray[np.str_] | None:
@@ -130,7 +138,8 @@ def masses_table(partition: EvidentialPartition) -> pd.DataFrame:
 
 def write_masses(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:
     """One row for each object: its labels, masses, beliefs and plausibilities, and its doubt."""
-    write_csv(masses_table(outcome.partition), path, raw_text=request.raw_text)
+    table = beside(outcome.kept, masses_table(outcome.partition))
+    write_csv(table, path, raw_text=request.raw_text)
 
 
 def write_intervals(path: Path, request: Request, outcome: Outcome, summary: Summary) -> None:

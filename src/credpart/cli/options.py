@@ -48,12 +48,18 @@ def yes_or_no(text: str) -> Any:
 
 MODEL, DATA, RUN = "Model", "Data", "Run"
 
-Source = Annotated[
-    str,
+SOURCE: Any = typer.Argument(
+    metavar="SOURCE",
+    help="A .csv, .tsv, .txt, .parquet, .xlsx, .h5ad or .fcs file, also as .gz or .zip, - for "
+    "standard input, or a bundled data set (see `datasets`).",
+    show_default=False,
+)
+Source = Annotated[str, SOURCE]
+Sources = Annotated[
+    list[str],
     typer.Argument(
-        metavar="SOURCE",
-        help="A .csv, .tsv, .txt, .parquet or .fcs file, also as .gz or .zip, - for standard "
-        "input, or a bundled data set (see `datasets`).",
+        metavar="SOURCE...",
+        help=f"{SOURCE.help} Several files with the same columns are one table.",
         show_default=False,
     ),
 ]
@@ -254,6 +260,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only", r
 File = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE", help="File to write", rich_help_panel=RUN),
+]
+TableFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="File to write: .csv, .tsv, .parquet or .xlsx",
+        rich_help_panel=RUN,
+    ),
 ]
 Fitted = Annotated[
     Path,

@@ -45,6 +45,10 @@ def fit_partitions(
 ) -> None:
     """Cluster all partitions, and write the folder; or say what it would take."""
     source = request.source
+    if request.more:
+        got = Message(f"{len(request.more) + 1} of them")
+        remedy = "A pattern such as 'cells/*.parquet', or a folder, is one source."
+        raise InputError("source", "be one source for data in partitions", got, remedy)
     others = dict(request.table)
     names = ("columns", "id_column", "label_column")
     table: dict[str, Any] = {name: others.pop(name) or None for name in names}

@@ -70,6 +70,17 @@ OPTIONS: Mapping[str, ReadingOption] = {
         ],
         "error",
     ),
+    "keep_columns": ReadingOption(
+        Annotated[
+            bool,
+            typer.Option(
+                "--keep-columns",
+                help="Write the columns of the data beside the masses",
+                rich_help_panel=DATA,
+            ),
+        ],
+        False,
+    ),
     "id_column": ReadingOption(
         Annotated[
             str | None,
@@ -226,12 +237,26 @@ OPTIONS: Mapping[str, ReadingOption] = {
         None,
         "text_format",
     ),
+    "sheet": ReadingOption(
+        Annotated[
+            str | None,
+            typer.Option(
+                metavar="NAME",
+                help="Sheet of an .xlsx file, or matrix of an .h5ad file",
+                rich_help_panel=DATA,
+            ),
+        ],
+        None,
+        "text_format",
+    ),
 }
 FOR_NEW_OBJECTS = (
     "id_column",
+    "keep_columns",
     "missing",
     *(name for name, option in OPTIONS.items() if option.part == "text_format"),
 )
+WITHOUT_MASSES = tuple(name for name in OPTIONS if name != "keep_columns")
 
 
 def reads_a_table(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -18,6 +18,7 @@ from credpart.cli.vocabulary import in_shell
 from credpart.tables.numbers import is_number
 
 MARKS = "=+-@\t\r\n＝＋－＠"  # the last four are the wide forms, which some programs read alike
+NAMES = ("name of an object", "names of objects")
 FORMULA = re.compile(f"'*[{re.escape(MARKS)}]")
 
 
@@ -37,29 +38,42 @@ def is_formula(text: object) -> bool:
     return text[0] not in "+-" or not is_number(text)
 
 
-def formula_remarks(names: Iterable[object] | None) -> list[str]:
-    """How many names `write_csv` alters, if any.
+def formula_remarks(
+    names: Iterable[object] | None,
+    what: tuple[str, str] = ("name of an object", "names of objects"),
+) -> list[str]:
+    """How many names, or texts of another kind, `write_csv` alters, if any.
 
     >>> formula_remarks(["=1+1", "a"])
     ["1 name of an object that a spreadsheet might run as a formula, the first '=1+1', is written to
-    CSV with an apostrophe before it; --raw-text writes names as they are."]
+    CSV with an apostrophe before it; --raw-text writes texts as they are."]
     """
     found = [name for name in names if is_formula(name)] if names is not None else []
     if not found:
         return []
     several = len(found) > 1
-    subject = f"{len(found)} names of objects" if several else "1 name of an object"
+    subject = f"{len(found)} {what[several]}"
     verb, it = ("are", "them") if several else ("is", "it")
     remark = Message(
         f"{subject} that a spreadsheet might run as a formula, the first {found[0]!r}, {verb} "
         f"written to CSV with an apostrophe before {it}; ",
         Name("raw_text"),
-        " writes names as they are.",
+        " writes texts as they are.",
     )
     return [in_shell(remark)]
 
 
-def write_csv(frame: pd.DataFrame, target: Any, *, raw_text: bool = False) -> None:
+def kept_remarks(kept: pd.DataFrame | None) -> list[str]:
+    """How many cells of columns that are kept `write_csv` alters, if any."""
+    if kept is None:
+        return []
+    cells = kept.select_dtypes(exclude="number").to_numpy(object).ravel()
+    return formula_remarks(cells, ("cell of a kept column", "cells of kept columns"))
+
+
+def write_csv(
+    frame: pd.DataFrame, target: Any, *, raw_text: bool = False, delimiter: str = ","
+) -> None:
     """Write a table with its index to a path or a stream; ``raw_text`` leaves texts as they are."""
     table = frame.reset_index()
     texts = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
@@ -71,7 +85,7 @@ def write_csv(frame: pd.DataFrame, target: Any, *, raw_text: bool = False) -> No
     cells = [*table, *table.select_dtypes(exclude="number").to_numpy().ravel()]
     has_return = any("\r" in cell for cell in cells if isinstance(cell, str))
     quoting: Any = csv.QUOTE_NONNUMERIC if has_return else csv.QUOTE_MINIMAL
-    table.to_csv(target, index=False, quoting=quoting)
+    table.to_csv(target, index=False, quoting=quoting, sep=delimiter)
 
 
 def _safe(cell: Any) -> Any:

@@ -50,6 +50,7 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "decimal": "--decimal",
     "thousands": "--thousands",
     "comment": "--comment",
+    "sheet": "--sheet",
     "transform": "--transform",
     "cofactor": "--cofactor",
     "logicle": "--logicle",
@@ -63,6 +64,7 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "picture": "--kind",
     "out": "--out",
     "raw_text": "--raw-text",
+    "keep_columns": "--keep-columns",
     "overwrite": "--force",
     "resume": "--resume",
     "sample_rows": "--sample-rows",
@@ -87,8 +89,9 @@ class ShellVocabulary:
         option, value = self.name(setting.name), setting.value
         if isinstance(value, bool):
             return option if value else f"--no-{option.removeprefix('--')}"
-        parts = value if isinstance(value, list | tuple) else [value]
-        return f"{option} {shlex.quote(','.join(_listed(str(part)) for part in parts))}"
+        if isinstance(value, list | tuple):
+            value = ",".join(_listed(str(part)) for part in value)
+        return f"{option} {shlex.quote(str(value))}"
 
     def row(self, number: int) -> str:
         """A row of the file; the first below the header is row 1."""

@@ -16,13 +16,13 @@ from credpart.ecm.criterion import best_masses, mass_costs
 from credpart.ecm.search import Settings, drawn_starts, far_distance, search, warn_if_empty
 from credpart.ecm.spaces import Points, Relations
 from credpart.errors import InputError
-from credpart.partition import EvidentialPartition
+from credpart.estimator_outputs import FittedObjectsMixin, NewObjectsMixin
 
 DEFAULT_TOLERANCE = 2e-12  # small, but well above rounding
 MAX_COMPARED = 1000  # objects whose distances say which `delta` is usual
 
 
-class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class ECM(NewObjectsMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Evidential c-means: k-means with prototypes for sets of clusters too.
 
     See [MD08]_.  A set of clusters is represented by the barycentre of their centres; an object
@@ -66,6 +66,8 @@ class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     labels_ : array of shape (n,)
         Cluster of maximum plausibility of each object.
+    probabilities_ : array of shape (n,)
+        Belief of each object's label: how sure it is.
     partition_ : EvidentialPartition
         The mass functions, with the empty set first.
     centers_ : array of shape (c, d)
@@ -173,11 +175,6 @@ class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         d2 = points.squared_distances(self._centers, criterion.shares)
         return best_masses(mass_costs(criterion, d2), criterion.beta)
 
-    def predict(self, X: Any) -> IntArray:
-        """Cluster of maximum plausibility of new objects."""
-        masses = self.predict_masses(X)
-        return EvidentialPartition(masses, self.partition_.focal_sets).labels
-
     def _given_centers(self) -> Array:
         centers = check_data(self.start, name="start").values
         wanted = (self.n_clusters, self.n_features_in_)
@@ -186,7 +183,7 @@ class ECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return centers
 
 
-class RECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class RECM(FittedObjectsMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Relational evidential c-means: ECM of objects known by their dissimilarities.
 
     See [MD09]_.  With Euclidean distances it is ECM.  With others a squared distance to a centre
@@ -209,6 +206,8 @@ class RECM(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     labels_ : array of shape (n,)
         Cluster of maximum plausibility of each object.
+    probabilities_ : array of shape (n,)
+        Belief of each object's label: how sure it is.
     partition_ : EvidentialPartition
         The mass functions, with the empty set first.
     coefficients_ : array of shape (c, n)

@@ -16,6 +16,7 @@ from credpart._random import random_generator
 from credpart._threads import one_blas_thread
 from credpart.dissimilarities import METRICS, Dissimilarities, check_distinct, dissimilarities
 from credpart.errors import ConvergenceWarning, InputError
+from credpart.estimator_outputs import FittedObjectsMixin
 from credpart.evclus.conflicts import Conflicts, all_conflicts, sampled_conflicts
 from credpart.focal import KINDS, cluster_similarity, focal_sets
 from credpart.partition import EvidentialPartition
@@ -25,7 +26,7 @@ SMALL_STRESS = 0.01  # below this, changes are no longer relative to the stress
 BY_A_FIRST_RUN = frozenset({"overlapping"})  # sets that depend on a run with singletons
 
 
-class EVCLUS(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class EVCLUS(FittedObjectsMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Evidential clustering of dissimilarities, also of large data.
 
     See [DM04]_ and, for large data, [DSK16]_.
@@ -70,6 +71,8 @@ class EVCLUS(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     labels_ : array of shape (n,)
         Cluster of maximum plausibility of each object.
+    probabilities_ : array of shape (n,)
+        Belief of each object's label: how sure it is.
     partition_ : EvidentialPartition
         The mass functions, with the empty set first.
     objective_ : float

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credpart._arrays import IntArray
+from credpart.errors import InputError
 from credpart.focal import EMPTY, set_names
 from credpart.partition import doubt
 
@@ -42,6 +43,24 @@ def frame(partition: "EvidentialPartition") -> "pd.DataFrame":
 def _outlier_as(labels: NDArray[Any]) -> Any:
     """What stands for the cluster of an object in none: -1, or among names the empty set."""
     return -1 if labels.dtype.kind in "iu" else EMPTY
+
+
+def with_backend(table: "pd.DataFrame", has_index: bool, backend: Any) -> Any:
+    """Return the table as one of another library; an index becomes its column "id"."""
+    if backend is None or backend == "pandas":
+        return table
+    import narwhals as nw
+
+    numbers = list(table.select_dtypes("number"))
+    columns: dict[str, Any] = {"id": table.index.to_list()} if has_index else {}
+    for name in table:
+        column = table[name]
+        columns[str(name)] = column.to_numpy() if name in numbers else column.to_list()
+    try:
+        return nw.from_dict(columns, backend=backend).to_native()
+    except (ImportError, ValueError, TypeError, AttributeError):
+        requirement = "be a library of tables that is installed, such as 'polars' or 'pyarrow'"
+        raise InputError("backend", requirement, backend) from None
 
 
 def count_sets(set_labels: IntArray, n_sets: int) -> IntArray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -429,18 +429,30 @@ class EvidentialPartition:
         """
         return describe.count_words(self, check_threshold("threshold", threshold))
 
-    def to_frame(self) -> "pd.DataFrame":
+    @overload
+    def to_frame(self, backend: None = None) -> "pd.DataFrame": ...
+    @overload
+    def to_frame(self, backend: Any) -> Any: ...
+    def to_frame(self, backend: Any = None) -> Any:
         """Return a DataFrame with one row for each object.
 
         Its columns are "label" (the most plausible cluster), "set_label" (the set of most mass),
         masses, beliefs and plausibilities.  Clusters have names or numbers from 1, not from 0; the
         label of an outlier is -1, or "∅" among names.
 
+        Parameters
+        ----------
+        backend : str, optional
+            "polars", "pyarrow" or another library of tables that narwhals knows; by default
+            pandas.  Tables of other libraries have no index: it becomes their column "id".
+
+        Examples
+        --------
         >>> EvidentialPartition.from_hard([1]).to_frame()
            label set_label  m{1}  m{2}  bel{1}  bel{2}  pl{1}  pl{2}
         0      2       {2}   0.0   1.0     0.0     1.0    0.0    1.0
         """
-        return describe.frame(self)
+        return describe.with_backend(describe.frame(self), self.index is not None, backend)
 
     def summary(self) -> str:
         """Return, as text, how many objects are sure, overlapping, undecided and outlying.

@@ -18,14 +18,27 @@ from credpart.tables.roles import (
     HEAD,
     code_remarks,
     identifier_remarks,
+    left_out_remarks,
     may_identify,
     why_identifier,
+    why_left_out,
 )
-from credpart.tables.sources import Source, open_source
+from credpart.tables.sources import JoinedCells, Source, open_sources
 from credpart.tables.text import TextFormat
 from credpart.tables.transform import Transform
 
 MISSING = ("error", "drop", "model")
+
+
+class KeptColumns(NamedTuple):
+    """The columns of a source, to stand beside results."""
+
+    written: pd.DataFrame  # cell for cell
+    typed: pd.DataFrame  # columns that are clustered as the numbers that they were read as
+
+    def take(self, rows: IntArray) -> "KeptColumns":
+        """Some of the rows."""
+        return KeptColumns(*(frame.iloc[rows].reset_index(drop=True) for frame in self))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +61,8 @@ class Objects:
         Groups that are resampled whole, and strata that are each resampled on its own.
     known : array of str and None, or None
         What is known already of the clusters of objects, as labels that a fit takes.
+    kept : KeptColumns or None
+        All columns but that of names, if they were asked for.
 
     Examples
     --------
@@ -64,6 +79,7 @@ class Objects:
     groups: NDArray[np.str_] | None = None
     strata: NDArray[np.str_] | None = None
     known: NDArray[np.object_] | None = None
+    kept: KeptColumns | None = None
 
     def without_missing(self) -> "Objects":
         """The objects that have no missing cell.
@@ -92,6 +108,7 @@ class Objects:
             None if self.groups is None else self.groups[kept],
             None if self.strata is None else self.strata[kept],
             None if self.known is None else self.known[kept],
+            None if self.kept is None else self.kept.take(kept),
         )
 
     def rows_of(self, sample: IntArray | None) -> IntArray | None:
@@ -115,7 +132,7 @@ class Objects:
 
 
 def read_objects(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     columns: Sequence[str] | None = None,
     id_column: str | None = None,
@@ -129,14 +146,17 @@ def read_objects(
     text_format: TextFormat | None = None,
     drop: Sequence[str] = (),
     missing: str = "error",
+    keep_columns: bool = False,
+    drop_redundant: bool = False,
 ) -> Objects:
     """Return the objects of a file or of a bundled data set.
 
     Parameters
     ----------
     source : path or name
-        A file that ends in .csv, .tsv, .txt, .parquet or .fcs, such a file as .gz or .zip, a
-        bundled data set's name, or "-" for text on standard input.
+        A file that ends in .csv, .tsv, .txt, .parquet, .xlsx, .h5ad or .fcs, such a file as .gz
+        or .zip, a bundled data set's name, or "-" for text on standard input.  Several of them,
+        with the same columns, are one table.
     columns : sequence of str, optional
         The columns to cluster, by name or by pattern such as ``petal_*``; by default all but
         those of names and classes, those that plainly identify the objects (they count the rows,
@@ -162,6 +182,11 @@ def read_objects(
     missing : {"error", "drop", "model"}
         What to do with an object that has a missing cell: "drop" leaves it out.  The others leave
         that to the model: one of numbers refuses missing cells unless it is told to model them.
+    keep_columns : bool
+        Whether to keep all columns of the source, so that they can be written beside results.
+    drop_redundant : bool
+        Whether to leave out columns of numbers that add nothing, unless ``columns`` names them:
+        constant ones, and those that repeat another, perhaps in other units.
 
     Examples
     --------
@@ -171,26 +196,38 @@ def read_objects(
     ((150, 2), 'setosa')
     """
     check_choice("missing", missing, MISSING)
-    found = open_source(source, text_format or TextFormat())
+    several = [source] if isinstance(source, str | os.PathLike) else list(source)
+    if not several:
+        raise InputError("source", "name at least one file", Message("none"))
+    found = open_sources(several, text_format or TextFormat())
+    where = ", ".join(str(os.fspath(one)) for one in several)
     units = {"group_column": group_column, "strata_column": strata_column}
     apart = {**units, "known_column": known_column}
-    chosen = _choose(found, os.fspath(source), columns, drop, id_column, label_column, apart)
+    chosen = _choose(found, where, columns, drop, id_column, label_column, apart)
     if text_columns:
-        _check_columns("text_columns", list(text_columns), found.cells.names, os.fspath(source))
+        _check_columns("text_columns", list(text_columns), found.cells.names, where)
     data = found.cells.values(chosen.columns, categories=categories, text_columns=text_columns)
     X = pd.DataFrame(data.columns, index=pd.RangeIndex(found.cells.n_rows))
     ids = None if chosen.ids is None else _ids(found, chosen.ids)
     classes, groups, strata = (
-        None if column is None else _classes(found, argument, column, os.fspath(source))
+        None if column is None else _classes(found, argument, column, where)
         for argument, column in {"label_column": chosen.labels, **units}.items()
     )
-    codes = () if categories or found.has_roles or columns is not None else code_remarks(X)
-    remarks = (*data.remarks, *chosen.remarks, *codes)
+    remarks = [*data.remarks, *chosen.remarks]
+    if columns is None and not found.has_roles:
+        reasons = why_left_out(X, redundant=drop_redundant)
+        if len(reasons) < X.shape[1]:  # else nothing would be left to cluster
+            X = X.drop(columns=list(reasons))
+            remarks += left_out_remarks(reasons)
+        remarks += () if categories else code_remarks(X)
+    kept = _kept(found, chosen.ids, X) if keep_columns else None
     X = _transformed(X, transform, found.plain)
     known = None
     if known_column is not None:
         known = np.array([*found.cells.texts(known_column)], dtype=object)
-    objects = Objects(X, ids, classes, remarks, groups=groups, strata=strata, known=known)
+    objects = Objects(
+        X, ids, classes, tuple(remarks), groups=groups, strata=strata, known=known, kept=kept
+    )
     return objects.without_missing() if missing == "drop" else objects
 
 
@@ -237,12 +274,15 @@ def _choose(
 
 def _identifiers(found: Source, names: Sequence[str]) -> dict[str, str]:
     """The columns that identify objects, and why."""
-    reasons = {
-        name: why_identifier(name, found.cells.texts(name))
-        for name in names
-        if may_identify(found.cells.head(name, HEAD))
-    }
-    return {name: reason for name, reason in reasons.items() if reason}
+    parts = found.cells.parts if isinstance(found.cells, JoinedCells) else [found.cells]
+    reasons = {}
+    for name in names:
+        # A counter may begin again in each of several files.
+        if all(may_identify(part.head(name, HEAD)) for part in parts):
+            of_parts = [why_identifier(name, part.texts(name)) for part in parts]
+            if all(of_parts):
+                reasons[name] = of_parts[0]
+    return reasons
 
 
 def _matched(argument: str, wanted: Sequence[str], names: Sequence[str], source: str) -> list[str]:
@@ -272,6 +312,13 @@ def _check_columns(
     if twice:
         raise InputError(argument, "be distinct", Message(f"{twice[0]!r} more than once"))
     return wanted
+
+
+def _kept(found: Source, ids: str | None, X: pd.DataFrame) -> KeptColumns:
+    """All columns but that of the names of objects, which stand beside results anyway."""
+    written = found.cells.as_written([name for name in found.cells.names if name != ids])
+    numbers = [name for name in X if pd.api.types.is_numeric_dtype(X[name]) and name in written]
+    return KeptColumns(written, written.assign(**{str(name): X[name] for name in numbers}))
 
 
 def _transformed(

@@ -1,4 +1,4 @@
-"""Columns that are no measurements: identifiers, and codes of categories.
+"""Columns that are no measurements: identifiers, dates, codes of categories, and repetitions.
 
 Only what a whole column shows counts: an identifier differs in every row.  Whoever names the
 columns to cluster decides alone.
@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from credpart._arrays import Array
 from credpart._messages import Message, Name, Setting
 from credpart.tables.numbers import OTHERS, STANDARD
 
@@ -19,6 +20,16 @@ FEW_CODES = 10  # different whole numbers that may be codes
 HEAD = 100  # cells that are looked at before a whole column is
 LAST = 18  # figures of a counter that are looked at
 WHOLE = re.compile(r"[0-9]+")
+SAME = 1e-9  # difference of standardised columns that is no difference: units differ by rounding
+UNITS, TAKE_IN = " in other units", " can take it in."
+NAMED_AS_DATE = re.compile(r"(?i)(?:.*[\W_])?(?:date|day|datum|time)(?:[\W_].*)?|.*[a-z]Date")
+MONTH = "(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+DAY = (
+    rf"[0-9]{{1,2}}(?:[-/.][0-9]{{1,2}}[-/.]|[-/. ]{{1,2}}{MONTH}[-/., ]+)(?:[0-9]{{4}}|[0-9]{{2}})"
+)
+CLOCK = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?(?: ?[AaPp][Mm])?(?:Z| ?[-+][0-9:]{2,6})?"
+ISO = rf"[0-9]{{4}}[-/.][0-9]{{1,2}}[-/.][0-9]{{1,2}}|{MONTH} [0-9]{{1,2}},? [0-9]{{4}}"
+DATE = re.compile(rf"(?:{ISO}|{DAY})(?:(?:T| |, ?){CLOCK})?")
 NAMED_AS_ONE = re.compile(r"(?i)(?:.*[\W_])?(?:id|ids|key|index|rownames?|row|nr|no)|.*[a-z]ID")
 
 
@@ -64,11 +75,77 @@ def why_identifier(name: str, cells: Sequence[str | None]) -> str:
     return "holds another text in each row"
 
 
+def is_date(cell: str) -> bool:
+    """Whether a text is written as a date, perhaps with a time.
+
+    >>> [is_date(cell) for cell in ("2021-03-04", "4.3.2021 10:15", "3/4/21", "4 Mar 2021", "1.5")]
+    [True, True, True, True, False]
+    """
+    return DATE.fullmatch(cell.strip()) is not None
+
+
+def why_left_out(X: pd.DataFrame, *, redundant: bool) -> dict[str, str]:
+    """Columns of numbers that are no measurements, and why.
+
+    They are empty or hold dates, and if ``redundant`` they are constant or repeat another.
+
+    >>> X = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [7.0] * 3, "c": [3.0, 5.0, 9.0]})
+    >>> why_left_out(X, redundant=True)
+    {'b': 'holds 7.0 in every row', 'c': "repeats column 'a' in other units"}
+    """
+    reasons: dict[str, str] = {}
+    seen: dict[str, Array] = {}  # columns that may be repeated, standardised
+    for name in map(str, X):
+        if not pd.api.types.is_numeric_dtype(X[name]):
+            continue
+        values = X[name].to_numpy(np.float64)
+        known = values[~np.isnan(values)]
+        if not len(known):
+            reasons[name] = "is empty"
+        elif _holds_dates(name, known):
+            reasons[name] = "holds dates as whole numbers"
+        elif redundant and np.isfinite(known).all() and len(known) > 1:
+            if np.ptp(known) == 0.0:
+                reasons[name] = f"holds {float(known[0])!r} in every row"
+                continue
+            scaled = (values - known.mean()) / known.std()
+            twins = [other for other, theirs in seen.items() if _alike(scaled, theirs)]
+            if twins:
+                how = "" if np.array_equal(values, X[twins[0]], equal_nan=True) else UNITS
+                reasons[name] = f"repeats column {twins[0]!r}{how}"
+            else:
+                seen[name] = scaled
+    return reasons
+
+
+def _alike(one: Array, other: Array) -> bool:
+    """Whether two standardised columns are the same, or each other's negative."""
+    if not np.array_equal(np.isnan(one), np.isnan(other)):
+        return False
+    return bool(min(np.nanmax(np.abs(one - other)), np.nanmax(np.abs(one + other))) < SAME)
+
+
+def _holds_dates(name: str, values: Array) -> bool:
+    """Whether whole numbers such as 20210304 stand in a column that is named as one of dates."""
+    if not NAMED_AS_DATE.fullmatch(name) or (values != np.round(values)).any():
+        return False
+    years, days = np.divmod(values, 10_000)
+    months, days = np.divmod(days, 100)
+    good = (years >= 1800) & (years < 2200) & (months >= 1) & (months <= 12)
+    return bool((good & (days >= 1) & (days <= 31)).all())
+
+
+def left_out_remarks(reasons: Mapping[str, str]) -> Iterator[str]:
+    """Which columns are left out, and how to cluster them nevertheless."""
+    for name, reason in reasons.items():
+        yield Message(f"Column {name!r} {reason}: it is left out; ", Name("columns"), TAKE_IN)
+
+
 def identifier_remarks(reasons: Mapping[str, str], names_objects: str | None) -> Iterator[str]:
     """What was found to identify objects, and how to cluster it nevertheless."""
     for name, reason in reasons.items():
         use = "names the objects and is not clustered" if name == names_objects else "is left out"
-        yield Message(f"Column {name!r} {reason}: it {use}; ", Name("columns"), " can take it in.")
+        yield Message(f"Column {name!r} {reason}: it {use}; ", Name("columns"), TAKE_IN)
 
 
 def code_remarks(X: pd.DataFrame) -> Iterator[str]:

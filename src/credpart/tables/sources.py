@@ -13,7 +13,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -25,9 +25,11 @@ from credpart._checks import in_cell
 from credpart._memory import GIGA, free_memory
 from credpart._messages import ColumnName, Message
 from credpart._parquet import check_parquet_size
+from credpart.annotated_data import objects_of
 from credpart.datasets import DATASETS, load
 from credpart.datasets.loaders import CLASSES
 from credpart.errors import FileAccessError, FileContentError, InputError, MissingFileError
+from credpart.tables.excel import read_sheet
 from credpart.tables.extras import extra
 from credpart.tables.text import DELIMITERS, TextFormat, Values, name_or_leave_out, read_text
 
@@ -59,6 +61,9 @@ class Cells(Protocol):
 
     def names_of_objects(self, name: str) -> list[str]:
         """A column as it was written."""
+
+    def as_written(self, names: Sequence[str]) -> pd.DataFrame:
+        """Columns as they are in the source, to be kept beside results."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +116,10 @@ class FrameCells:
         """A column as text; a missing name is empty."""
         return [text or "" for text in self.texts(name)]
 
+    def as_written(self, names: Sequence[str]) -> pd.DataFrame:
+        """Columns with the types that they have."""
+        return self.frame[list(names)].reset_index(drop=True)
+
 
 def _is_missing(cell: Any) -> bool:
     return cell is None or cell is pd.NA or cell is pd.NaT or cell != cell
@@ -128,7 +137,8 @@ def _check_numbers(column: pd.Series, path: str) -> None:
         if len(bad):
             cell = repr(str(column.iloc[bad[0]]))
             place = in_cell(cell, ColumnName(str(column.name)), int(bad[0]))
-            raise FileContentError("source", path, "hold numbers", place, name_or_leave_out())
+            remedy = name_or_leave_out(str(column.name))
+            raise FileContentError("source", path, "hold numbers", place, remedy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,6 +151,71 @@ class Source:
     left_out: tuple[str, ...] = ()  # columns that are clustered only if asked for
     plain: tuple[str, ...] = ()  # columns that a transform leaves alone
     has_roles: bool = False  # whether it is known which columns are measurements
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinedCells:
+    """The columns of several tables, one below the other."""
+
+    parts: Sequence[Cells]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of objects of all tables."""
+        return sum(part.n_rows for part in self.parts)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, in the order of the first table."""
+        return self.parts[0].names
+
+    def values(
+        self, names: Sequence[str], *, categories: bool, text_columns: Collection[str]
+    ) -> Values:
+        """Columns to cluster; each table says how its own numbers are written."""
+        given = [
+            part.values(names, categories=categories, text_columns=text_columns)
+            for part in self.parts
+        ]
+        columns = {
+            name: pd.concat([one.columns[name] for one in given], ignore_index=True)
+            for name in names
+        }
+        for name in names:
+            kinds = {pd.api.types.is_numeric_dtype(one.columns[name]) for one in given}
+            if len(kinds) > 1:
+                got = Message(f"numbers and text in column {name!r}")
+                raise InputError("source", "be files whose columns are of the same kind", got)
+        remarks = dict.fromkeys(remark for one in given for remark in one.remarks)
+        return Values(columns, list(remarks))
+
+    def head(self, name: str, n: int) -> list[str | None]:
+        """The first cells of a column as text."""
+        return self.parts[0].head(name, n)
+
+    def texts(self, name: str) -> list[str | None]:
+        """A column as text."""
+        return [text for part in self.parts for text in part.texts(name)]
+
+    def names_of_objects(self, name: str) -> list[str]:
+        """A column as it was written."""
+        return [text for part in self.parts for text in part.names_of_objects(name)]
+
+    def as_written(self, names: Sequence[str]) -> pd.DataFrame:
+        """Columns as they are in the sources."""
+        return pd.concat([part.as_written(names) for part in self.parts], ignore_index=True)
+
+
+def open_sources(sources: Sequence[str | os.PathLike[str]], text_format: TextFormat) -> Source:
+    """Read several sources with the same columns as one table."""
+    found = [open_source(source, text_format) for source in sources]
+    first = found[0]
+    for source, other in zip(sources, found, strict=True):
+        odd = sorted(set(first.cells.names) ^ set(other.cells.names))
+        if odd:
+            got = Message(f"{odd[0]!r} in only one of {os.fspath(sources[0])!r} and {source!r}")
+            raise InputError("source", "be files with the same columns", got)
+    return replace(first, cells=JoinedCells([one.cells for one in found]))
 
 
 def open_source(source: str | os.PathLike[str], text_format: TextFormat) -> Source:
@@ -266,6 +341,7 @@ def _read_text(
     stream: BinaryIO, name: str, text_format: TextFormat, delimiters: Sequence[str]
 ) -> Source:
     """A csv or tsv file."""
+    _check_given(text_format, ("sheet",), ".xlsx and .h5ad files", "a text file")
     table = read_text(stream.read(), name, text_format, delimiters)
     # R writes the names of rows into a first column without a name.
     unnamed = len(table.names) > 1 and not table.names[0]
@@ -274,11 +350,18 @@ def _read_text(
 
 def _check_no_text(text_format: TextFormat, source: str) -> None:
     """Refuse what is said of text where there is none."""
+    of_text = [field.name for field in fields(TextFormat) if field.name != "sheet"]
+    _check_given(text_format, of_text, "text files", source)
+    _check_given(text_format, ("sheet",), ".xlsx and .h5ad files", source)
+
+
+def _check_given(text_format: TextFormat, names: Sequence[str], which: str, source: str) -> None:
+    """Refuse what is said of files of another kind."""
     for field in fields(TextFormat):
         value = getattr(text_format, field.name)
-        if value != field.default:
+        if field.name in names and value != field.default:
             got = Message(f"{value!r} for {source}")
-            raise InputError(field.name, "be given for text files only", got, "Leave it out.")
+            raise InputError(field.name, f"be given for {which} only", got, "Leave it out.")
 
 
 def _read_parquet(stream: BinaryIO, name: str, text_format: TextFormat) -> Source:
@@ -304,6 +387,36 @@ def _read_parquet(stream: BinaryIO, name: str, text_format: TextFormat) -> Sourc
         return table[column].to_pylist() if stored else list(frame[column])
 
     return Source(FrameCells(name, frame, exact))
+
+
+def _read_excel(stream: BinaryIO, name: str, text_format: TextFormat) -> Source:
+    """A sheet, whose cells are read as text is: a first row may be a header, or an object."""
+    of_characters = ("delimiter", "encoding", "comment")
+    _check_given(text_format, of_characters, "text files", "an .xlsx file")
+    try:
+        table = read_sheet(stream, name, text_format)
+    except (zipfile.BadZipFile, KeyError, TypeError, SyntaxError, EOFError, zlib.error) as error:
+        raise _refused(name, "be an Excel file", error) from None
+    unnamed = len(table.names) > 1 and not table.names[0]
+    return Source(table, id_column="" if unnamed else None)
+
+
+def _read_h5ad(stream: BinaryIO, name: str, text_format: TextFormat) -> Source:
+    """An AnnData file: one of its matrices, and the columns of ``obs``, left out."""
+    of_text = [field.name for field in fields(TextFormat) if field.name != "sheet"]
+    _check_given(text_format, of_text, "text files", "an .h5ad file")
+    read_elem = extra("anndata.io", "an .h5ad file").read_elem
+    try:
+        with extra("h5py", "an .h5ad file").File(stream, "r") as file:
+            adata = read_elem(file)
+    except (OSError, KeyError, ValueError) as error:
+        raise _refused(name, "be an AnnData file", error) from None
+    X = objects_of(adata, text_format.sheet, argument="sheet")
+    obs = adata.obs.set_axis([str(column) for column in adata.obs], axis=1)
+    names = _distinct(name, [*map(str, X), "obs_names", *obs])
+    both = pd.concat([X.assign(obs_names=X.index), obs], axis=1).set_axis(names, axis=1)
+    cells = FrameCells(name, both.reset_index(drop=True))
+    return Source(cells, id_column="obs_names", left_out=tuple(obs), has_roles=True)
 
 
 def _read_fcs(stream: BinaryIO, name: str, text_format: TextFormat) -> Source:
@@ -347,5 +460,7 @@ READERS: Mapping[str, Callable[[BinaryIO, str, TextFormat], Source]] = {
     ".tsv": partial(_read_text, delimiters=("\t",)),
     ".txt": partial(_read_text, delimiters=(*DELIMITERS, " ")),
     ".parquet": _read_parquet,
+    ".xlsx": _read_excel,
+    ".h5ad": _read_h5ad,
     ".fcs": _read_fcs,
 }

@@ -22,9 +22,11 @@ from credpart._checks import in_cell
 from credpart._messages import ColumnName, Message, Name, Setting, joined
 from credpart.errors import FileContentError, InputError
 from credpart.tables.numbers import NUL, OTHERS, STANDARD, NumberStyle
+from credpart.tables.roles import is_date
 
 BLOCK = 10_000  # rows that are kept together
 SAMPLE = 100  # rows that are looked at to find the delimiter
+MOST_TEXTS = 5  # that a message names
 DELIMITERS = (",", ";", "\t", "|")
 MARKS = {  # first bytes, and the encoding that they say; UTF-32 begins as UTF-16 does
     codecs.BOM_UTF32_LE: "utf-32",
@@ -59,6 +61,8 @@ class TextFormat:
     comment : str, optional
         Lines that begin with it are left out.  By default lines above the table that begin with
         # are, if they have not as many cells as the table.
+    sheet : str, optional
+        The table to read of a file that holds several: a sheet of an .xlsx file.
 
     Examples
     --------
@@ -85,6 +89,7 @@ class TextFormat:
     decimal: str | None = None
     thousands: str | None = None
     comment: str | None = None
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.na_values, str) or not all(isinstance(v, str) for v in self.na_values):
@@ -168,6 +173,12 @@ class TextColumn:
             for row, cell in enumerate(self)
             if cell not in missing and not style.is_number(cell)
         )
+
+    def other_texts(self, na_values: Iterable[str], style: NumberStyle) -> list[str]:
+        """The first different cells that are neither missing nor numbers, some at most."""
+        missing = {"", *na_values}
+        texts = (cell for cell in self if cell not in missing and not style.is_number(cell))
+        return list(islice(dict.fromkeys(texts), MOST_TEXTS))
 
     def count(self, values: Iterable[str]) -> int:
         """How many cells are one of the values, of which none is empty."""
@@ -279,6 +290,11 @@ class TextTable:
         """A column as it was written."""
         return list(self.column(name))
 
+    def as_written(self, names: Sequence[str]) -> pd.DataFrame:
+        """Columns of text, cell for cell."""
+        columns = {name: pd.Series(list(self.column(name)), dtype=object) for name in names}
+        return pd.DataFrame(columns, index=pd.RangeIndex(self.n_rows))
+
     def _missing_cells(self, names: Sequence[str]) -> Iterator[str]:
         """How many cells `na_values` made missing."""
         if not self.text_format.na_values:
@@ -297,15 +313,16 @@ class TextTable:
     ) -> FileContentError:
         """The error that names the first cell that is not a number."""
         row, cell = column.first_text(self.text_format.na_values, style)
-        place = in_cell(repr(cell), ColumnName(column.name), row)
+        what = ", which is a date" if is_date(cell) else ""
+        place = in_cell(repr(cell), ColumnName(column.name), row, what)
         if not column.holds_numbers(style):
-            remedy = name_or_leave_out()
+            remedy = name_or_leave_out(column.name)
         elif NumberStyle(",").is_number(cell):
             remedy = Message("Say ", option("decimal", ","), " if it is a number.")
         else:
             as_text = Setting("text_columns", [column.name], is_quoted=True)
             either = (", ", as_text, " if the column holds categories,") if categories else ()
-            missing = option("na_values", [cell])
+            missing = option("na_values", column.other_texts(self.text_format.na_values, style))
             remedy = Message(
                 *("Say ", missing, " if it stands for a missing value", *either),
                 " or correct the cell.",
@@ -313,26 +330,32 @@ class TextTable:
         return FileContentError("source", self.path, "hold numbers", place, remedy)
 
 
-def name_or_leave_out() -> Message:
+def name_or_leave_out(column: str) -> Message:
     """What to do with a column of text."""
     names = (Name("id_column"), " or ", Name("label_column"), ".")
-    return Message("Leave the column out with ", Name("columns"), ", or name it as ", *names)
+    leave_out = Setting("drop", [column], is_quoted=True)
+    return Message("Leave the column out with ", leave_out, ", or name it as ", *names)
 
 
 def read_text(
     data: bytes, path: str, text_format: TextFormat, delimiters: Sequence[str] = DELIMITERS
 ) -> TextTable:
     """The table that a text holds; ``delimiters`` are those that it may have."""
-    text = _Text(data, path, _encoding(data, text_format.encoding), text_format.comment)
+    text = Text(data, path, _encoding(data, text_format.encoding), text_format.comment)
     text.check()
     delimiter = text_format.delimiter or _find_delimiter(text, delimiters)
     text = replace(text, n_skipped=0 if text.comment else _lines_above(text, delimiter))
-    rows = text.rows(delimiter)
+    complete = replace(text_format, delimiter=delimiter, encoding=text.encoding)
+    return table_of_rows(text, text.rows(delimiter), complete)
+
+
+def table_of_rows(text: "Text", rows: Iterator["Row"], text_format: TextFormat) -> TextTable:
+    """The table that rows of cells make up, with or without a header row."""
     first = next((row for row in rows if row.has_cells), None)
     if first is None:
         raise text.refused("be a table with a header row", Message("an empty file"))
     width = len(first.cells)
-    body = _Body(text, width)
+    body = _Body(text, width, first)
     if text_format.header is False:
         body.add(first)
     body.read(rows)
@@ -342,8 +365,8 @@ def read_text(
     names = first.cells if has_header else [str(number + 1) for number in range(width)]
     _check_distinct(text, names)
     columns = [TextColumn(name, blocks) for name, blocks in zip(names, body.blocks, strict=True)]
-    complete = replace(text_format, header=has_header, delimiter=delimiter, encoding=text.encoding)
-    return TextTable(path, complete, columns, body.n_rows, [*text.remarks(), *body.remarks()])
+    complete = replace(text_format, header=has_header)
+    return TextTable(text.path, complete, columns, body.n_rows, [*text.remarks(), *body.remarks()])
 
 
 def _encoding(data: bytes, given: str | None) -> str:
@@ -366,7 +389,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class Text:
     """A text as bytes, which can be cut into rows again and again."""
 
     data: bytes
@@ -437,7 +460,7 @@ class _Text:
 class _Lines:
     """The lines of a text without its comments; ``number`` is that of the last one."""
 
-    def __init__(self, text: _Text) -> None:
+    def __init__(self, text: Text) -> None:
         self.number = 0
         stream = io.TextIOWrapper(io.BytesIO(text.data), encoding=text.encoding, newline="")
         self._stream, self._comment, self._n_skipped = stream, text.comment, text.n_skipped
@@ -453,7 +476,7 @@ class _Lines:
             yield line
 
 
-def _lines_above(text: _Text, delimiter: str) -> int:
+def _lines_above(text: Text, delimiter: str) -> int:
     """How many lines above the table begin with # and are not cut as the table is."""
     lines = iter(_Lines(text))
     above = 0
@@ -487,7 +510,7 @@ def _reason(error: csv.Error) -> str:
     return next((ours for theirs, ours in REASONS.items() if theirs in str(error)), str(error))
 
 
-def _find_delimiter(text: _Text, candidates: Sequence[str]) -> str:
+def _find_delimiter(text: Text, candidates: Sequence[str]) -> str:
     """The delimiter that cuts the first rows into equally many cells, two at least."""
     widths = {mark: list(_widths(text, mark)) for mark in candidates}
     likely = [mark for mark, found in widths.items() if _cut_alike(found) >= 0.5]
@@ -516,7 +539,7 @@ def _cut_alike(widths: Sequence[int]) -> float:
     return widths.count(widths[0]) / len(widths) if widths and widths[0] > 1 else 0.0
 
 
-def _widths(text: _Text, delimiter: str) -> Iterator[int]:
+def _widths(text: Text, delimiter: str) -> Iterator[int]:
     """How many cells each of the first rows has; 0 for one whose quotes do not fit.
 
     Rows above the others that begin with # may be comments, and have no say.
@@ -534,10 +557,10 @@ def _widths(text: _Text, delimiter: str) -> Iterator[int]:
 class _Body:
     """The rows of the objects, gathered column by column."""
 
-    def __init__(self, text: _Text, width: int) -> None:
+    def __init__(self, text: Text, width: int, first: Row) -> None:
         self.blocks: list[list[str]] = [[] for _ in range(width)]
         self.n_rows = 0
-        self._text, self._width = text, width
+        self._text, self._width, self._first = text, width, first
         self._rows: list[list[str]] = []  # of the block that is not full yet
         self._n_blank = 0  # lines between rows
 
@@ -563,17 +586,25 @@ class _Body:
             raise self._text.refused(
                 f"be a table with a header row and {self._width} cells in each row",
                 Message(f"{len(row.cells)} in line {row.line}"),
-                Message(
-                    "Put a cell that holds the delimiter into double quotes, or say another "
-                    "delimiter, as in ",
-                    option("delimiter", ";"),
-                    ".",
-                ),
+                self._remedy(row),
             )
         self._rows.append(row.cells)
         self.n_rows += 1
         if len(self._rows) == BLOCK:
             self._close_block()
+
+    def _remedy(self, row: Row) -> Message:
+        """What to do with a row of another length: the first is a title, or this a comment."""
+        is_title = self.n_rows == 0 and sum(map(bool, self._first.cells)) == 1 < len(row.cells)
+        title = next(filter(None, self._first.cells), "")
+        if is_title or row.cells[0].startswith("#"):
+            mark = option("comment", title if is_title else "#")
+            which = self._first.line if is_title else row.line
+            return Message("Say ", mark, f" if line {which} is no part of the table.")
+        return Message(
+            "Put a cell that holds the delimiter into double quotes, or say another delimiter, ",
+            *("as in ", option("delimiter", ";"), "."),
+        )
 
     def _close_block(self) -> None:
         if self._rows:
@@ -588,7 +619,7 @@ class _Body:
         return [Message(blank)] if self._n_blank else []
 
 
-def _check_header(text: _Text, first: Sequence[str], blocks: Sequence[Sequence[str]]) -> None:
+def _check_header(text: Text, first: Sequence[str], blocks: Sequence[Sequence[str]]) -> None:
     """Ask whether the first row is an object, if it looks like the rows below it."""
     columns = [TextColumn(cell, found) for cell, found in zip(first, blocks, strict=True)]
     if _looks_like_data(columns):
@@ -619,7 +650,7 @@ def _looks_like_data(columns: Sequence[TextColumn]) -> bool:
     return bool(repeated) and all(name in cells for name, cells in repeated)
 
 
-def _check_distinct(text: _Text, names: Sequence[str]) -> None:
+def _check_distinct(text: Text, names: Sequence[str]) -> None:
     """Refuse names that two columns have."""
     twice = [name for number, name in enumerate(names) if name in names[:number]]
     if twice:
