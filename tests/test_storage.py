@@ -1,5 +1,7 @@
 """Models as files: the same bytes come back, and nothing but values of the closed lists."""
 
+import gc
+import io
 import json
 import os
 import re
@@ -14,7 +16,7 @@ from sklearn.base import clone
 from credpart import CalibratedClustering, MixtureFamily, load_model, save_model
 from credpart.datasets import load_iris
 from credpart.errors import FileAccessError, FileContentError, MissingFileError
-from credpart.partition.npz import read_npz, write_npz
+from credpart.partition.npz import NewArchive, read_npz, write_npz
 from credpart.storage import LAYOUT, load_with_notes
 
 IRIS = load_iris().X
@@ -438,3 +440,12 @@ def test_a_model_that_does_not_hold_together_is_refused(forgery, tmp_path):
     refused = "`path` must be a file written by `save_model`, got"
     with pytest.raises(ValueError, match=f"{refused}.*{re.escape(reason)}"):
         load_model(path)
+
+
+def test_an_archive_that_an_interruption_left_open_says_nothing(capsys):
+    stream = io.BytesIO()
+    archive = NewArchive(stream, "w")
+    stream.close()
+    del archive
+    gc.collect()
+    assert capsys.readouterr().err == ""

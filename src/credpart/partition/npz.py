@@ -83,12 +83,23 @@ def dump_npz(stream: BinaryIO, about: dict[str, Any], **arrays: NDArray[Any]) ->
     write_arrays(stream, {DIGEST: np.array(content_digest(content)), **content})
 
 
+class NewArchive(zipfile.ZipFile):
+    """An archive in a file that others close.
+
+    An interruption at the wrong moment leaves it open.  Python would then write its end to the
+    file, which is closed by now, and print the error.
+    """
+
+    def __del__(self) -> None:
+        pass
+
+
 def write_arrays(stream: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays as `numpy.savez_compressed` does, but never a pickle.
 
     NumPy 2.0 takes its argument ``allow_pickle`` for one more array.
     """
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    with NewArchive(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
