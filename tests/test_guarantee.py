@@ -34,7 +34,8 @@ from credpart import bootstrap, fit_mixture, focal_sets, irqp, pairwise_interval
 from credpart.datasets import make_mixture1, make_mixture2, make_mixture3
 from credpart.intervals import pairwise_probabilities
 
-pytestmark = pytest.mark.slow
+# One worker runs all of it: the study is made once.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("guarantee")]
 
 MIXTURES = {"EII": make_mixture1, "EEE": make_mixture2, "VVV": make_mixture3}
 LEVEL, N, B = 0.9, 300, 200

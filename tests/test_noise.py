@@ -193,7 +193,7 @@ def test_the_partition_says_who_belongs_nowhere(model, X):
     assert partition.counts()["∅"] == 5
     assert model.labels_[N_CLEAN:].tolist() == [-1] * 5
     assert model.labels_[:N_CLEAN].min() == 0
-    assert "outliers: 5 (4.0 %), in ∅ 5" in model.summary()
+    assert "outlying: 5 (4.0 %)" in model.summary()
     assert partition.to_frame()["label"].tolist()[-1] == -1
     again = model.result_.refit_partition(level=0.8, focal_sets="singletons").partition
     assert again.masses.shape == (len(X), 3)

@@ -270,7 +270,7 @@ def test_keyboard_reaches_every_control(page):
     for _ in range(len(controls) + 1):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.dataset.control"))
-    assert len(controls) == 11 + 3 + 9  # above the table, around it, its heads
+    assert len(controls) == 12 + 3 + 9  # above the table, around it, its heads
     assert set(reached) - {None} == set(controls)
 
 
@@ -331,19 +331,21 @@ def test_light_and_dark_wide_and_narrow(opened, report, scheme, width):
 
 # WCAG's contrast of each text with what is behind it.
 CONTRAST = """() => {
+    const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
     const light = (colour) => {
-        const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255)
+        const [r, g, b] = colour.slice(0, 3).map(v => v / 255)
             .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
     const behind = (e) => {
-        const colour = getComputedStyle(e).backgroundColor;
-        return colour === 'rgba(0, 0, 0, 0)' && e.parentElement ? behind(e.parentElement) : colour;
+        const [r, g, b, alpha = 1] = parts(getComputedStyle(e).backgroundColor);
+        if (alpha === 1 || !e.parentElement) return [r, g, b];
+        return behind(e.parentElement).map((v, k) => alpha * [r, g, b][k] + (1 - alpha) * v);
     };
     const found = {};
     for (const e of document.querySelectorAll('h1, h2, p, dt, dd, th, td:not(.zero), label, button, .mark, .badge')) {
         if (!e.checkVisibility() || !e.textContent.trim()) continue;
-        const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort();
+        const [a, b] = [light(parts(getComputedStyle(e).color)), light(behind(e))].sort();
         found[e.tagName + '.' + e.className] = (b + 0.05) / (a + 0.05);
     }
     return found;

@@ -36,13 +36,24 @@ from credpart.cli.folder import FILES
 from credpart.storage import load_model
 from tests.attacks import forked
 
-OPTIONS = ("--clusters", "2", "--model", "EII,VII", "--replicates", "100", "--quiet")
+OPTIONS = (
+    "--clusters",
+    "2",
+    "--model",
+    "EII,VII",
+    "--replicates",
+    "100",
+    "--quiet",
+    "--audit",
+    "0",
+)
 STAGES = {  # where each stage begins: the module that calls it, and the function
     "read": ("credpart.cli.fitting", "read"),
     "select": ("credpart.pipeline", "choose_mixture"),
     "bootstrap": ("credpart.pipeline", "run_bootstrap"),
     "intervals": ("credpart.pipeline", "find_intervals"),
     "partition": ("credpart.pipeline", "find_partition"),
+    "diagnosis": ("credpart.cli.fitting", "judged"),
     "write": ("credpart.cli.fitting", "describe"),
 }
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)

@@ -35,7 +35,7 @@ def test_names_say_family_and_structure():
         for structure in list(STRUCTURES)[:-1]:
             assert MODELS[f"{law}-{structure}"].structure == structure
         assert f"{law}-VVV" not in MODELS
-    assert set(model_names(1)) - set(model_names(2)) == {"E", "V"}
+    assert set(model_names(1)) - set(model_names(2)) == {"E", "V", "E+noise", "V+noise"}
 
 
 def test_nested_models_are_special_cases():

@@ -219,6 +219,8 @@ def check_request(
     _, models = read(np.zeros((2, len(reading.columns))), "model", model)
     if estimator["noise"] is not False or any(row.has_noise for row in models.values()):
         raise InputError("noise", "be False for data in partitions", estimator["noise"])
+    if estimator.pop("missing", "error") != "error":
+        raise InputError("missing", "be 'error' for data in partitions", "model")
     options = CalibrationOptions.check(n_models=len(models), **estimator)
     if METHODS[options.method].needs_estimate:
         names = [repr(name) for name, row in METHODS.items() if not row.needs_estimate]
