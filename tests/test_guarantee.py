@@ -34,8 +34,7 @@ from credpart import bootstrap, fit_mixture, focal_sets, irqp, pairwise_interval
 from credpart.datasets import make_mixture1, make_mixture2, make_mixture3
 from credpart.intervals import pairwise_probabilities
 
-# One worker runs all of it: the study is made once.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("guarantee")]
+pytestmark = pytest.mark.slow
 
 MIXTURES = {"EII": make_mixture1, "EEE": make_mixture2, "VVV": make_mixture3}
 LEVEL, N, B = 0.9, 300, 200

@@ -13,8 +13,6 @@ from benchmarks.paper.bench import PRINTED, Bench, Figures, Section, write_atomi
 from benchmarks.paper.compare import judge_number
 from benchmarks.paper.mixture_tables import EDGES, PAPER, conditional
 
-pytestmark = pytest.mark.xdist_group("paper")  # one worker makes the page once
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -145,7 +145,7 @@ def test_what_to_type_is_in_the_words_of_the_shell(good):
 
 def test_few_replicates_are_judged_only_if_that_is_asked_for():
     found = diagnose(fitted(GOOD, n_replicates=40))
-    assert "below 100 replicates" in {f.topic: f for f in found.findings}["level"].text
+    assert "below 200 replicates" in {f.topic: f for f in found.findings}["level"].text
     with pytest.raises(ValueError, match="`audit` must be an integer >= 0"):
         diagnose(fitted(GOOD, n_replicates=40), audit=-1)
     with pytest.raises(ValueError, match="`rivals` must be True, False"):

@@ -43,7 +43,7 @@ DATA_SETS = 8  # of a quick audit: coverage with a standard error of about .04
 REPLICATES = 200  # of each of them, at most
 # Objects up to which a diagnosis takes seconds with an audit, and with rivals.  A fit with few
 # replicates is a first look, which need not be judged.
-AUDITED, COMPARED, FEW_REPLICATES = 5000, 20_000, 100
+AUDITED, COMPARED, FEW_REPLICATES = 5000, 20_000, 200
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -177,11 +177,11 @@ def diagnose(
         A fitted estimator, or its result.
     audit : int, "auto" or Audit
         Number of data sets of a quick audit, each with at most 200 replicates; 0 leaves it out.
-        "auto" is 8, or 0 above 5000 objects and below 100 replicates.  An audit that was made
+        "auto" is 8, or 0 above 5000 objects and below 200 replicates.  An audit that was made
         before is taken as it is.
     rivals : bool, "auto" or Rivals
         Whether other models and numbers of clusters are compared.  "auto" is True, but False above
-        20 000 objects and below 100 replicates.  What `rivals` found before is taken as it is.
+        20 000 objects and below 200 replicates.  What `rivals` found before is taken as it is.
     n_jobs : int, optional
         Number of parallel jobs, as in joblib.  The result does not depend on it.
     progress : callable, optional
