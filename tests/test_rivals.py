@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from credpart import ECM, CalibratedClustering, _rivals, fit_mixture, pairs, rivals
-from credpart._rivals import COLUMNS, Pairs, intervals_among, matched_labels
+from credpart._rivals import COLUMNS, CountedPairs, intervals_among, matched_labels
 from credpart.datasets import make_mixture1, make_skew_t, make_survey
 from credpart.errors import InputError
 from credpart.mixture.covariance.structures import STRUCTURES
@@ -104,7 +104,7 @@ def test_a_weight_of_two_is_the_object_twice():
     P = posteriors @ posteriors.T
     is_outside = (lower - 1e-9 > P) | (upper + 1e-9 < P)
     literal = np.mean([is_outside[i, j] for i, j in combinations(copies, 2)])
-    assert Pairs(intervals, weights).share_outside(posteriors) == pytest.approx(literal)
+    assert CountedPairs(intervals, weights).share_outside(posteriors) == pytest.approx(literal)
 
 
 def test_objects_that_change_are_named(model):

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from credpart import _progress
 from credpart.cli import main
-from credpart.cli.blocks import Row, in_blocks
+from credpart.cli.blocks import TextRow, in_blocks
 from credpart.datasets import load_iris
 
 QUICK = ("--model", "VVI", "--clusters", "3", "--replicates", "20", "--seed", "1")
@@ -124,7 +124,7 @@ def test_progress_names_elapsed_and_remaining_time(monkeypatch):
 def test_blocks_hold_every_cell_once_and_repeat_the_first_columns():
     rng = np.random.default_rng(0)
     texts = rng.integers(0, 10**6, (5, 14)).astype(str)
-    rows = [Row(f"row {i}", ["all", *row]) for i, row in enumerate(texts)]
+    rows = [TextRow(f"row {i}", ["all", *row]) for i, row in enumerate(texts)]
     heads = ["whole", *(f"column {j}" for j in range(14))]
     console = Console(file=io.StringIO(), width=60)
     for table in in_blocks("", heads, rows, 60, repeated=1):

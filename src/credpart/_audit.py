@@ -200,7 +200,7 @@ class Tally(NamedTuple):
     length_partition: Array  # (10,)
 
 
-class Design(NamedTuple):
+class AuditDesign(NamedTuple):
     """What every data set of an audit has in common."""
 
     mixture: MixtureFit
@@ -324,7 +324,7 @@ def audit(
     return found_out
 
 
-def make_design(result: CalibratedResult, n_replicates: int) -> Design:
+def make_design(result: CalibratedResult, n_replicates: int) -> AuditDesign:
     """What the data sets of an audit have in common; an error if none can be drawn."""
     mixture, options = result.mixture, result.options
     if mixture is None:  # results that are made of replicates alone
@@ -341,7 +341,7 @@ def make_design(result: CalibratedResult, n_replicates: int) -> Design:
     check_pairs(options.pairs_for(n, c).n_sampled or n, n_replicates, c)
     # A family of one's own that fitted nothing has only its name left, and plays no part here.
     models = [one for one in result.models if not isinstance(one, str) or one in MODELS]
-    return Design(
+    return AuditDesign(
         mixture=mixture,
         models=models,
         options=replace(options, n_replicates=n_replicates),
@@ -352,7 +352,7 @@ def make_design(result: CalibratedResult, n_replicates: int) -> Design:
     )
 
 
-def _with_contenders(design: Design, result: CalibratedResult) -> Design:
+def _with_contenders(design: AuditDesign, result: CalibratedResult) -> AuditDesign:
     """The design with the models and numbers of clusters that `SHARE` of the replicates chose."""
     B, fit = len(result.replicates), result.mixture
     numbers = result.replicates.chosen_numbers()
@@ -392,14 +392,14 @@ def levels_to_try(level: float, n_replicates: int) -> list[float]:
 
 
 def _judge_all(
-    design: Design, seeds: Sequence[SeedSequence], n_jobs: int | None
+    design: AuditDesign, seeds: Sequence[SeedSequence], n_jobs: int | None
 ) -> Iterator[Tally | str]:
     """The tally of every data set in turn, or why it has none."""
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     yield from parallel(delayed(judge)(design, seed) for seed in seeds)
 
 
-def judge(design: Design, seed: SeedSequence) -> Tally | str:
+def judge(design: AuditDesign, seed: SeedSequence) -> Tally | str:
     """Draw a data set, run the pipeline on it, and compare; or say why it could not be done."""
     drawing, fitting, sampling = seed.spawn(3)
     options = replace(design.options, seed=integer_seed(fitting))
@@ -447,7 +447,7 @@ def _within(lower: Array, P: Array, upper: Array) -> Array:
 
 
 def summarise_tallies(
-    design: Design, tallies: Sequence[Tally], count: int, failures: Mapping[str, int]
+    design: AuditDesign, tallies: Sequence[Tally], count: int, failures: Mapping[str, int]
 ) -> Audit:
     """The audit of all data sets."""
     all_sets = Tally(*(np.array(field) for field in zip(*tallies, strict=True)))

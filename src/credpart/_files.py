@@ -146,17 +146,7 @@ def new_folder(
             partial = stack.enter_context(_claimed(target, argument, is_folder=True))
         _try_longest(partial, files, path, argument)
         yield partial
-        with uninterrupted():
-            try:
-                for entry in partial.iterdir():
-                    _flush(entry)
-                _flush_names(partial)
-                with _locked(target.parent):
-                    _check_content(path, files, overwrite=overwrite, argument=argument)
-                    _check_unchanged(target, seen, argument)
-                    _take_place(partial, target, files)
-            except (InputError, OSError) as error:
-                raise _kept(partial, target, error) from error
+        _put_in_place(partial, path, files, seen, overwrite=overwrite, argument=argument)
 
 
 @contextmanager
@@ -188,17 +178,25 @@ def resumable_folder(
             stack.enter_context(_locked(partial, patience=0.0))
             seen = _seen(target)
         yield partial
-        with uninterrupted():
-            try:
-                for entry in partial.rglob("*"):
-                    (_flush_names if entry.is_dir() else _flush)(entry)
-                _flush_names(partial)
-                with _locked(target.parent):
-                    _check_content(path, files, overwrite=overwrite, argument=argument)
-                    _check_unchanged(target, seen, argument)
-                    _take_place(partial, target, files)
-            except (InputError, OSError) as error:
-                raise _kept(partial, target, error) from error
+        _put_in_place(partial, path, files, seen, overwrite=overwrite, argument=argument)
+
+
+def _put_in_place(
+    partial: Path, path: Path, files: Collection[str], seen: Seen, *, overwrite: bool, argument: str
+) -> None:
+    """Flush a hidden folder to disk, check its place again, and give it its final name."""
+    target = _real(path)
+    with uninterrupted():
+        try:
+            for entry in partial.rglob("*"):
+                (_flush_names if entry.is_dir() else _flush)(entry)
+            _flush_names(partial)
+            with _locked(target.parent):
+                _check_content(path, files, overwrite=overwrite, argument=argument)
+                _check_unchanged(target, seen, argument)
+                _take_place(partial, target, files)
+        except (InputError, OSError) as error:
+            raise _kept(partial, target, error) from error
 
 
 def discard(partial: Path, files: Collection[str]) -> None:

@@ -257,7 +257,7 @@ def compare_rivals(
 
     chosen, partition, values = result.mixture, result.partition, result.mixture_values
     rows = random_rows(result.n_objects, MOST_OBJECTS, result.options.seed)
-    pairs = Pairs(intervals_among(result, rows), result.weights[rows])
+    pairs = CountedPairs(intervals_among(result, rows), result.weights[rows])
     in_set = partition.focal_sets[partition.set_labels]  # (n, c)
     names = np.array(set_names(partition.focal_sets, partition.cluster_names), dtype=object)
     ids = np.array(result.ids, dtype=object)
@@ -303,7 +303,7 @@ def intervals_among(result: CalibratedResult, rows: IntArray) -> PairwiseInterva
     )
 
 
-class Pairs:
+class CountedPairs:
     """Pairs of objects with their intervals; a pair counts as often as there are copies of it."""
 
     def __init__(self, intervals: PairwiseIntervals, weights: Array) -> None:

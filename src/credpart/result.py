@@ -503,7 +503,7 @@ def find_intervals(
     )
 
 
-class Found(NamedTuple):
+class FoundPartition(NamedTuple):
     """The last stage of a result; see `CalibratedResult`."""
 
     partition: EvidentialPartition
@@ -523,7 +523,7 @@ def find_partition(
     progress: Progress | None = None,
     influence: MixtureInfluence | None = None,
     allowed: BoolArray | None = None,
-) -> Found:
+) -> FoundPartition:
     """Algorithm 2 for a sample, which may be all objects; landmarks give others their masses.
 
     It starts from the posteriors: so cluster k is component k of the mixture.  ``allowed`` (n, f)
@@ -556,7 +556,9 @@ def find_partition(
             influence,
         )
     if not is_sampled or landmarks is None:
-        return Found(replace(found.partition, index=data.table.index), found.objective, landmarks)
+        return FoundPartition(
+            replace(found.partition, index=data.table.index), found.objective, landmarks
+        )
     rest = None if progress is None else _scaled(progress, 0.5, 1.0)
     masses = masses_from(
         landmarks, replicates, values, n_jobs, rest, posteriors, influence, allowed
@@ -564,7 +566,7 @@ def find_partition(
     partition = EvidentialPartition(masses, sets, index=data.table.index)
     compared = EvidentialPartition(masses[rows], sets)
     objective = estimated_objective(intervals, compared, sample, data.weights)
-    return Found(partition, objective, landmarks)
+    return FoundPartition(partition, objective, landmarks)
 
 
 def as_landmarks(

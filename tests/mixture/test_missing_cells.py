@@ -9,7 +9,7 @@ from credpart._bootstrap.draws import parametric
 from credpart._checks import Table
 from credpart.datasets import load_iris, make_mixture3
 from credpart.errors import DataWarning
-from credpart.mixture.completion import completed
+from credpart.mixture.completed_data import completed
 from credpart.mixture.covariance.structures import STRUCTURES
 from credpart.mixture.distinct import distinct
 from credpart.mixture.families.gaussian import Gaussian

@@ -282,7 +282,7 @@ def examine(
     return figures
 
 
-class Doubt(NamedTuple):
+class Objection(NamedTuple):
     """A figure that speaks against linear replicates if it is out of bounds, and how to say so."""
 
     figure: str
@@ -290,25 +290,29 @@ class Doubt(NamedTuple):
     text: str
 
 
-DOUBTS = (
-    Doubt(
+OBJECTIONS = (
+    Objection(
         "objects_per_parameter",
         lambda value: value < FEWEST_OBJECTS,
         "the smallest cluster has {:.0f} objects for each of its parameters",
     ),
-    Doubt(
+    Objection(
         "distance",
         lambda value: not value <= NEAR,
         "the fit is {:.1g} standard errors from its maximum",
     ),
-    Doubt("no_mixture", lambda value: value > 0.0, "{:.2%} of the linear draws are no mixtures"),
-    Doubt("not_found", lambda value: value > 0.0, "{:.0%} of true refits are far from linear ones"),
-    Doubt(
+    Objection(
+        "no_mixture", lambda value: value > 0.0, "{:.2%} of the linear draws are no mixtures"
+    ),
+    Objection(
+        "not_found", lambda value: value > 0.0, "{:.0%} of true refits are far from linear ones"
+    ),
+    Objection(
         "error",
         lambda value: not value <= LARGEST_ERROR,
         f"more than {LARGEST_ERROR:g} is too much",
     ),
-    Doubt(
+    Objection(
         "disagreement",
         lambda value: value > DISAGREEMENT,
         "{:.0%} of true refits choose another model than linear ones",
@@ -320,7 +324,7 @@ def doubts(figures: dict[str, float]) -> list[str]:
     """What the figures that there are say against linear replicates."""
     return [
         doubt.text.format(figures[doubt.figure])
-        for doubt in DOUBTS
+        for doubt in OBJECTIONS
         if doubt.figure in figures and doubt.is_bad(figures[doubt.figure])
     ]
 

@@ -10,7 +10,7 @@ GAP = 2  # between two columns
 LONGEST = 24  # letters of a row's name or of a heading in one line; longer ones are folded
 
 
-class Row(NamedTuple):
+class TextRow(NamedTuple):
     """A row of a table: its name, and its cells."""
 
     name: str
@@ -18,11 +18,11 @@ class Row(NamedTuple):
 
 
 def in_blocks(
-    corner: str, heads: Sequence[str], rows: Sequence[Row], width: int, *, repeated: int = 0
+    corner: str, heads: Sequence[str], rows: Sequence[TextRow], width: int, *, repeated: int = 0
 ) -> Iterator[Table]:
     """Tables of as many columns as the width has room for; the first few stand in each of them.
 
-    >>> rows = [Row("a", ["1", "22", "333"])]
+    >>> rows = [TextRow("a", ["1", "22", "333"])]
     >>> [len(table.columns) for table in in_blocks("", ["x", "y", "z"], rows, width=8)]
     [3, 2]
     """
@@ -42,7 +42,9 @@ def in_blocks(
     yield _table(corner, heads, rows, taken)
 
 
-def _table(corner: str, heads: Sequence[str], rows: Sequence[Row], taken: Sequence[int]) -> Table:
+def _table(
+    corner: str, heads: Sequence[str], rows: Sequence[TextRow], taken: Sequence[int]
+) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 0, 0, GAP), collapse_padding=True)
     table.add_column(Text(corner), max_width=LONGEST, overflow="fold")
     for j in taken:

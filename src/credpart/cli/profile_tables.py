@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from credpart.cli.blocks import Row, in_blocks
+from credpart.cli.blocks import TextRow, in_blocks
 from credpart.profiles import ColumnProfile, Profiles, figure
 
 MOST_CLUSTERS = 12  # that a summary has room for
@@ -46,25 +46,25 @@ def full_profile(profiles: Profiles, width: int) -> Iterator[Table]:
     return in_blocks("", heads, rows, width, repeated=1)
 
 
-def _sizes(profiles: Profiles, order: list[int]) -> Iterator[Row]:
+def _sizes(profiles: Profiles, order: list[int]) -> Iterator[TextRow]:
     sizes = profiles.sizes
     total = figure(sizes.objects.sum())
-    yield Row("objects", [total, *(figure(sizes.objects[k]) for k in order)])
+    yield TextRow("objects", [total, *(figure(sizes.objects[k]) for k in order)])
     shares = {"share": sizes.share, "at least": sizes.low, "at most": sizes.high}
     for name, each in shares.items():
-        yield Row(name, ["", *(f"{each[k]:.1%}" for k in order)])
+        yield TextRow(name, ["", *(f"{each[k]:.1%}" for k in order)])
 
 
-def _rows(column: ColumnProfile, order: list[int]) -> Iterator[Row]:
+def _rows(column: ColumnProfile, order: list[int]) -> Iterator[TextRow]:
     """Mean and standard deviation of numbers; the share of each category."""
     if column.categories is None:
         means, sds = column.figures["mean"], column.figures["sd"]
         overall = _number(column.overall["mean"], column.overall["sd"])
-        yield Row(column.name, [overall, *(_number(means[k], sds[k]) for k in order)])
+        yield TextRow(column.name, [overall, *(_number(means[k], sds[k]) for k in order)])
         return
     for level, (name, shares) in zip(column.categories, column.figures.items(), strict=True):
         cells = [_percent(column.overall[name]), *(_percent(shares[k]) for k in order)]
-        yield Row(f"{column.name}: {level}", cells)
+        yield TextRow(f"{column.name}: {level}", cells)
 
 
 def _number(mean: float, sd: float) -> str:

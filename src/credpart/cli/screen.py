@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from credpart._audit import Audit
-from credpart.cli.blocks import Row, in_blocks
+from credpart.cli.blocks import TextRow, in_blocks
 from credpart.cli.folder import FILES, Outcome
 from credpart.cli.profile_tables import full_profile, left_out, short_profile
 from credpart.cli.vocabulary import in_shell
@@ -140,7 +140,7 @@ def _trust(console: Console, diagnosis: Mapping[str, Any]) -> None:
 
 def cells(frame: pd.DataFrame, corner: str, width: int) -> Iterator[Table]:
     """A table of counts or figures, in blocks of columns if it is wide."""
-    rows = [Row(str(name), [f"{v:.4g}" for v in row]) for name, row in frame.iterrows()]
+    rows = [TextRow(str(name), [f"{v:.4g}" for v in row]) for name, row in frame.iterrows()]
     return in_blocks(corner, [str(column) for column in frame], rows, width)
 
 
@@ -198,7 +198,7 @@ def show_selection_table(selection: Selection) -> None:
         texts = [Text("-" if pd.isna(value) else f"{value:.1f}") for value in values]
         if model == best.model:
             texts[list(frame).index(best.n_clusters)].stylize("bold green")
-        rows.append(Row(str(model), texts))
+        rows.append(TextRow(str(model), texts))
     console.print(f"{selection.criterion.upper()} by number of clusters, larger is better")
     for table in in_blocks("", [str(c) for c in frame], rows, console.width):
         console.print(table)

@@ -15,7 +15,7 @@ from credpart._messages import Name
 from credpart._random import RandomState, random_generator, seed_sequence
 from credpart._threads import one_blas_thread
 from credpart.errors import ConvergenceWarning, DataError, DegeneracyWarning, DegenerateMixtureError
-from credpart.mixture.completion import completed
+from credpart.mixture.completed_data import completed
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import average, gathered
 from credpart.mixture.families.base import Components, Family, Parameters

@@ -201,7 +201,7 @@ def fold_partition(part: Partition, reading: Reading, kernel: Kernel, number: in
     return found[0] if found else ()
 
 
-class Drawn(NamedTuple):
+class DrawnRows(NamedTuple):
     """Rows of a partition that were drawn for a sample, with the random keys that decide."""
 
     keys: Array  # (m,)
@@ -210,7 +210,9 @@ class Drawn(NamedTuple):
     ids: NDArray[Any] | None
 
 
-def draw_rows(part: Partition, reading: Reading, seed: int, number: int, threshold: float) -> Drawn:
+def draw_rows(
+    part: Partition, reading: Reading, seed: int, number: int, threshold: float
+) -> DrawnRows:
     """The rows whose keys are below a threshold; every row of a partition has a key of its own."""
     rng = np.random.default_rng(SeedSequence(seed, spawn_key=(SAMPLE_STREAM, number)))
     keys, rows, values, ids = [], [], [], []
@@ -223,6 +225,6 @@ def draw_rows(part: Partition, reading: Reading, seed: int, number: int, thresho
         ids.append(kept if block.ids is None else block.ids[kept])
     if not keys:
         d = len(reading.columns)
-        return Drawn(np.empty(0), np.empty(0, dtype=np.intp), np.empty((0, d)), None)
+        return DrawnRows(np.empty(0), np.empty(0, dtype=np.intp), np.empty((0, d)), None)
     named = None if reading.id_column is None else np.concatenate(ids)
-    return Drawn(np.concatenate(keys), np.concatenate(rows), np.concatenate(values), named)
+    return DrawnRows(np.concatenate(keys), np.concatenate(rows), np.concatenate(values), named)

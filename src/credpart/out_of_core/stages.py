@@ -40,7 +40,7 @@ from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.selection import Selection
 from credpart.mixture.search.subsample import SPREADS
 from credpart.out_of_core.passes import (
-    Drawn,
+    DrawnRows,
     PartitionedRows,
     Reading,
     blocks,
@@ -107,7 +107,7 @@ def draw_sample(
     wanted = min(size, n)
     # Enough keys are below this, but for a chance of one in millions.
     threshold = (wanted + 5.0 * np.sqrt(wanted) + 10.0) / n
-    drawn: list[Drawn] = []
+    drawn: list[DrawnRows] = []
     while sum(len(part.keys) for part in drawn) < wanted:
         tasks = [(part, reading, seed, i, threshold) for i, part in enumerate(source.partitions)]
         drawn = list(in_order(draw_rows, tasks, n_jobs, "sample", progress))

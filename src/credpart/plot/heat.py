@@ -18,7 +18,7 @@ LARGEST = 1.0  # standard deviations that the darkest colours stand for, at leas
 UNKNOWN = "#DDDDDD"  # a cluster in which no cell of a column is seen
 
 
-class Row(NamedTuple):
+class HeatRow(NamedTuple):
     """A row of the picture: a column of numbers, or one category."""
 
     name: str
@@ -89,15 +89,15 @@ def profile(model: CalibratedResult | Fitted, *, most: int = 20, ax: Axes | None
     return ax
 
 
-def _rows(column: ColumnProfile) -> list[Row]:
+def _rows(column: ColumnProfile) -> list[HeatRow]:
     """One row for numbers; for categories one each, with the difference of its indicator."""
     if column.categories is None:
         texts = [figure(value) for value in column.figures["mean"]]
-        return [Row(column.name, column.differences, ["" if t == "nan" else t for t in texts])]
+        return [HeatRow(column.name, column.differences, ["" if t == "nan" else t for t in texts])]
     rows = []
     for level, (name, shares) in zip(column.categories, column.figures.items(), strict=True):
         p = column.overall[name]
         spread = np.sqrt(p * (1.0 - p)) or 1.0
         texts = ["" if np.isnan(share) else f"{share:.0%}" for share in shares]
-        rows.append(Row(f"{column.name}: {level}", (shares - p) / spread, texts))
+        rows.append(HeatRow(f"{column.name}: {level}", (shares - p) / spread, texts))
     return rows

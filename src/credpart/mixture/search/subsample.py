@@ -17,7 +17,7 @@ from credpart._columns import sortable
 from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
-from credpart.mixture.completion import completed
+from credpart.mixture.completed_data import completed
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.optimisation import Limits, Mixtures, Samples
 from credpart.mixture.optimisation.e_step import normalise, row_blocks
