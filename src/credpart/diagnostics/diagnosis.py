@@ -39,7 +39,7 @@ LEADS = {
 COLOURS = {"ok": "#117733", "note": "#555555", "caution": "#b35900", "problem": "#aa1144"}
 LISTS = ("findings", "advice")  # fields that are lists of findings
 URGENT = ("caution", "problem")  # severities whose advice is given
-DATA_SETS = 8  # of a quick audit: coverage with a standard error of about .04
+DATA_SETS = 8  # of a quick audit, whose standard error the finding says
 REPLICATES = 200  # of each of them, at most
 # Objects up to which a diagnosis takes seconds with an audit, and with rivals.  A fit with few
 # replicates is a first look, which need not be judged.
