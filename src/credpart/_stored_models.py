@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from credpart._arrays import Array, BoolArray
+from credpart._bootstrap.delta_method import DeltaMethod
 from credpart._bootstrap.replicates import FamilyReplicates, Replicates
 from credpart._checks import Table, check_cells, check_fraction, check_weights, is_writable
 from credpart._columns import Columns
@@ -49,7 +50,11 @@ SHAPES: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "FamilyReplicates": {"rows": ("i", ("b",))},
     "Influence": {"moves": ("f4", ("l", "c", "j")), "weights": ("f4", ("j",))},
     "KnownLabels": {"codes": ("i", ("n",))},
-    "Landmarks": {"weights": ("f8", ("l",)), "posteriors": ("f4", ("l", "k", "B"))},
+    "Landmarks": {
+        "weights": ("f8", ("l",)),
+        "posteriors": ("f4", ("l", "k", "B")),
+        "values": ("f8", ("l", "d")),
+    },
     "PairwiseIntervals": {
         "lower": ("f8", ("pairs",)),
         "upper": ("f8", ("pairs",)),
@@ -197,6 +202,14 @@ def _check_pairs(result: CalibratedResult) -> None:
     _require(same, "landmarks with other focal sets")
     agree = (landmarks.level, landmarks.method) == (result.options.level, result.options.method)
     _require(agree, "landmarks of other intervals")
+    if landmarks.values is not None:
+        _require(not result.data.may_miss, "a delta method of missing cells")
+        _require(bool(np.isfinite(landmarks.values).all()), "landmarks without values")
+        usable = DeltaMethod.of(result.replicates, landmarks.values) is not None
+        _require(usable, "a delta method of replicates that have none")
+        scored = result.replicates.posteriors_of(landmarks.values).transpose(1, 2, 0)
+        gap = np.abs(scored - landmarks.posteriors).max(initial=0.0)
+        _require(bool(gap <= SAME), "landmarks with other values")
     if landmarks.influence is not None:
         _require_types((landmarks.influence, Influence))
         moves, moving = landmarks.influence

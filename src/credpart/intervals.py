@@ -402,16 +402,16 @@ def percentile(values: Single, point: Point, levels: Sequence[float]) -> Array:
 
 def basic(values: Single, point: Point, levels: Sequence[float]) -> Array:
     """Quantiles reflected about the estimate: ``2 logit P - logit q``, the other end first."""
-    reflected = 2.0 * _logit(point.P) - _logit(percentile(values, point, levels)[:, ::-1])
-    return _expit(reflected)
+    reflected = 2.0 * logit(point.P) - logit(percentile(values, point, levels)[:, ::-1])
+    return expit(reflected)
 
 
 def normal(values: Single, point: Point, levels: Sequence[float]) -> Array:
     """``logit P -+ z s``, where s is the standard deviation of the replicates of logit P."""
-    deviation = _logit(values).std(axis=1, ddof=1)
+    deviation = logit(values).std(axis=1, ddof=1)
     z = np.array([NormalDist().inv_cdf(0.5 + level / 2.0) for level in levels])
     reach = z[:, None] * deviation
-    return _expit(np.stack([_logit(point.P) - reach, _logit(point.P) + reach], axis=1))
+    return expit(np.stack([logit(point.P) - reach, logit(point.P) + reach], axis=1))
 
 
 def bca(values: Single, point: Point, levels: Sequence[float]) -> Array:
@@ -453,13 +453,13 @@ def _accelerations(moves: Single, weights: Single) -> Array:
     return np.asarray(third / (6.0 * np.where(variance > 0.0, variance, 1.0) ** 1.5))
 
 
-def _logit(P: NDArray[Any]) -> Array:
+def logit(P: NDArray[Any]) -> Array:
     """Log odds; 0 and 1 have those of `EXTREME`, so that they are finite."""
     inner = np.clip(P.astype(np.float64), EXTREME, 1.0 - EXTREME)
     return np.log(inner) - np.log1p(-inner)
 
 
-def _expit(odds: Array) -> Array:
+def expit(odds: Array) -> Array:
     """The probability with these log odds; beyond those of `EXTREME` it is 0 or 1."""
     P = 1.0 / (1.0 + np.exp(-odds))
     margin = EXTREME * (1.0 + ROUNDING_OF_ODDS)

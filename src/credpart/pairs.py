@@ -32,6 +32,7 @@ from credpart._irqp.new_objects import best_rows
 from credpart._messages import Message
 from credpart._threads import one_blas_thread
 from credpart.errors import InputError
+from credpart.focal import disjoint_matrix, same_matrix
 from credpart.intervals import (
     METHODS,
     Influence,
@@ -146,6 +147,8 @@ class Landmarks:
         Level of each interval on its own, if ``level`` is that of all together.
     influence : Influence or None
         How fitted objects move their posteriors in the fit, if the method needs it.
+    values : array of shape (l, d) or None
+        Their values, if intervals with them are those of the delta method.
 
     Examples
     --------
@@ -167,9 +170,12 @@ class Landmarks:
     estimate: Array | None = None
     pointwise_level: float | None = None
     influence: Influence | None = None
+    values: Array | None = None
 
     def __post_init__(self) -> None:
         make_read_only(self.weights, self.posteriors)
+        if self.values is not None:
+            make_read_only(self.values)
         if self.estimate is not None:
             make_read_only(self.estimate)
         if self.influence is not None:
@@ -208,13 +214,30 @@ class Landmarks:
         lower, upper = bounds_between(
             scores(new, method, estimate, influence),
             scores(self.posteriors, method, self.estimate, self.influence),
-            self.level if self.pointwise_level is None else self.pointwise_level,
+            self.level_of_each,
             method,
             n_jobs=n_jobs,
         )
+        return self.masses_within(lower, upper, allowed)
+
+    def masses_within(self, lower: Array, upper: Array, allowed: BoolArray | None = None) -> Array:
+        """Masses (m, f) of objects with bounds (m, l) on their P_ij with the landmarks."""
         masses, focal = self.partition.masses, self.partition.focal_sets
         with one_blas_thread():
             return best_rows(masses, focal, self.weights, lower, upper, allowed)
+
+    def objective(self, masses: Array, lower: Array, upper: Array) -> float:
+        """Terms of J, Eq. (9), of objects with these masses (m, f) and bounds (m, l)."""
+        known, focal = self.partition.masses.T, self.partition.focal_sets
+        belief = masses @ same_matrix(focal) @ known
+        plausibility = 1.0 - masses @ disjoint_matrix(focal) @ known
+        errors = np.square(belief - lower) + np.square(plausibility - upper)
+        return float((errors @ self.weights).sum())
+
+    @property
+    def level_of_each(self) -> float:
+        """Level of each interval on its own."""
+        return self.level if self.pointwise_level is None else self.pointwise_level
 
 
 class Chosen(NamedTuple):

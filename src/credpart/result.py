@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from credpart._arrays import Array, BoolArray, IntArray, make_read_only
 from credpart._bootstrap import Replicates
+from credpart._bootstrap.delta_method import DeltaMethod
 from credpart._bootstrap.influence import MixtureInfluence, find_influence
 from credpart._bootstrap.units import Design
 from credpart._checks import Table, WeightedTable, check_choice
@@ -20,7 +21,9 @@ from credpart._columns import as_frame
 from credpart._irqp import irqp
 from credpart._irqp.starting_masses import from_posteriors
 from credpart._messages import Message
+from credpart._parallel import run_tasks
 from credpart._progress import Progress, shown
+from credpart._threads import one_blas_thread
 from credpart.calibration_options import CalibrationOptions
 from credpart.errors import InputError, InputTypeError
 from credpart.intervals import METHODS, PairwiseIntervals, by_object, pairwise_intervals
@@ -32,6 +35,7 @@ from credpart.pairs import (
     Chosen,
     Landmarks,
     Sample,
+    bounds_of,
     choose_landmarks,
     estimated_objective,
     stratified_sample,
@@ -44,6 +48,9 @@ if TYPE_CHECKING:
 
 NEW_VALUES = 1 << 22  # posteriors and bounds of the new objects that are worked on together
 SAMPLE_KEY = (2**32 - 1,)  # a stream of random numbers that is not a replicate's
+DELTA_COST = 0.01  # of J that intervals by the delta method may cost
+DELTA_ROWS = 256  # objects whose intervals the delta method finds together
+DELTA_TASK = 16 * DELTA_ROWS  # objects of one task
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -559,6 +566,10 @@ def find_partition(
         return FoundPartition(
             replace(found.partition, index=data.table.index), found.objective, landmarks
         )
+    if not data.table.may_miss and _delta_is_accurate(
+        landmarks, replicates, values[rows], chosen, intervals
+    ):
+        landmarks = replace(landmarks, values=values[rows][chosen.places])
     rest = None if progress is None else _scaled(progress, 0.5, 1.0)
     masses = masses_from(
         landmarks, replicates, values, n_jobs, rest, posteriors, influence, allowed
@@ -598,6 +609,32 @@ def as_landmarks(
     )
 
 
+def _delta_is_accurate(
+    landmarks: Landmarks,
+    replicates: Replicates,
+    values: Array,
+    chosen: Chosen,
+    intervals: PairwiseIntervals,
+) -> bool:
+    """Whether the delta method may stand for the replicates, judged by a sample (s, d).
+
+    Objects of the sample get their masses from their intervals with the landmarks, and from those
+    of the delta method; the latter may miss the former by a little more.
+    """
+    with one_blas_thread():
+        delta = DeltaMethod.of(replicates, values[chosen.places])
+        if delta is None:
+            return False
+        both = bounds_of(intervals, np.arange(len(values)), chosen.places)
+        exact = both[:, : len(chosen.places)], both[:, len(chosen.places) :]
+        near = delta.bounds(values, landmarks.level_of_each)
+        J, J_near = (
+            landmarks.objective(landmarks.masses_within(*bounds), *exact)
+            for bounds in (exact, near)
+        )
+    return J_near <= (1.0 + DELTA_COST) * J
+
+
 def masses_from(
     landmarks: Landmarks,
     replicates: Replicates,
@@ -614,10 +651,17 @@ def masses_from(
     ``influence`` says how fitted objects move these.  ``allowed`` (m, f) says which focal sets may
     carry mass, if not all.
     """
+    masses = np.empty((len(values), len(landmarks.partition.focal_sets)))
+    delta = None
+    if landmarks.values is not None:
+        with one_blas_thread():
+            delta = DeltaMethod.of(replicates, landmarks.values)
+    if delta is not None:
+        _fill_by_delta(masses, landmarks, delta, values, n_jobs, progress, allowed)
+        return masses
     n_known, c, B = landmarks.posteriors.shape
     n_moving = 0 if influence is None else len(influence.weights)
     size = max(1, NEW_VALUES // ((B + n_moving) * c + 2 * n_known))
-    masses = np.empty((len(values), len(landmarks.partition.focal_sets)))
     for first in range(0, len(values), size):
         rows = slice(first, first + size)
         new = replicates.posteriors_of(values[rows], n_jobs=n_jobs)
@@ -630,6 +674,41 @@ def masses_from(
         if progress is not None:
             progress("predict", min(1.0, rows.stop / len(values)))
     return masses
+
+
+def _fill_by_delta(
+    masses: Array,
+    landmarks: Landmarks,
+    delta: DeltaMethod,
+    values: Array,
+    n_jobs: int | None,
+    progress: Progress | None,
+    allowed: BoolArray | None,
+) -> None:
+    """Write the masses of objects whose intervals with landmarks the delta method finds."""
+    blocks = [slice(i, i + DELTA_TASK) for i in range(0, len(values), DELTA_TASK)]
+    tasks = [
+        (landmarks, delta, values[rows], None if allowed is None else allowed[rows])
+        for rows in blocks
+    ]
+    with one_blas_thread():
+        for rows, found in zip(blocks, run_tasks(_masses_by_delta, tasks, n_jobs), strict=True):
+            masses[rows] = found
+            if progress is not None:
+                progress("predict", min(1.0, rows.stop / len(values)))
+
+
+def _masses_by_delta(
+    landmarks: Landmarks, delta: DeltaMethod, values: Array, allowed: BoolArray | None
+) -> Array:
+    level = landmarks.level_of_each
+    with one_blas_thread():
+        found = [
+            delta.bounds(values[i : i + DELTA_ROWS], level)
+            for i in range(0, len(values), DELTA_ROWS)
+        ]
+        lower, upper = map(np.concatenate, zip(*found, strict=True))
+        return landmarks.masses_within(lower, upper, allowed)
 
 
 def _scaled(progress: Progress, start: float, stop: float) -> Progress:
