@@ -1,9 +1,10 @@
-"""Time and memory against n: ``python -m benchmarks.scale [n ...]``.
+"""Time and memory against n: ``python -m benchmarks.scale [n ...] [--chosen]``.
 
 Objects are drawn from a fit of GvHD, seven components in four columns.  Beside each other, in one
 run: `CalibratedClustering` in memory with 1000 replicates, one fit of scikit-learn's
-`GaussianMixture` to the same rows, and `cluster_dataset` on ten Parquet files.  Each runs in a
-process of its own, so that its peak memory is its own.
+`GaussianMixture` to the same rows, and `cluster_dataset` on ten Parquet files; with ``--chosen``,
+`CalibratedClustering` that chooses among all models and 5 to 9 clusters too.  Each runs in a process
+of its own, so that its peak memory is its own, with two jobs.
 """
 
 import json
@@ -15,8 +16,8 @@ import warnings
 from pathlib import Path
 from time import perf_counter
 
-SIZES = (10_000, 100_000, 1_000_000)
-C, B, N_FILES = 7, 1000, 10
+SIZES = (10_000, 100_000, 1_000_000, 4_000_000)
+C, B, N_FILES, JOBS = 7, 1000, 10, 2
 
 
 def draw(n):
@@ -37,7 +38,16 @@ def in_memory(X):
     """The stages of a fit in memory."""
     from credpart import CalibratedClustering
 
-    return CalibratedClustering(C, model="VVV", n_replicates=B, random_state=0).fit(X).timings_
+    model = CalibratedClustering(C, model="VVV", n_replicates=B, random_state=0, n_jobs=JOBS)
+    return model.fit(X).timings_
+
+
+def chosen(X):
+    """The stages of a fit that chooses its model and its number of clusters."""
+    from credpart import CalibratedClustering
+
+    model = CalibratedClustering(range(5, 10), n_replicates=B, random_state=0, n_jobs=JOBS)
+    return model.fit(X).timings_
 
 
 def scikit_learn(X):
@@ -59,12 +69,13 @@ def partitions(X):
         for i, rows in enumerate(np.array_split(X, N_FILES)):
             pd.DataFrame(rows, columns=list("abcd")).to_parquet(Path(folder, f"{i}.parquet"))
         found = cluster_dataset(
-            folder, Path(folder, "out"), C, model="VVV", n_replicates=B, random_state=0
+            folder, Path(folder, "out"), C, model="VVV", n_replicates=B, random_state=0, n_jobs=JOBS
         )
         return dict(found.summary["timings"])
 
 
 METHODS = {"in memory": in_memory, "scikit-learn": scikit_learn, "partitions": partitions}
+CHOSEN = {"scikit-learn": scikit_learn, "chosen": chosen}
 
 
 def measure(method, path):
@@ -73,14 +84,14 @@ def measure(method, path):
 
     warnings.simplefilter("ignore")
     X = np.load(path)
-    METHODS[method](X[:2000])  # all that is loaded on first use counts as import
+    (METHODS | CHOSEN)[method](X[:2000])  # all that is loaded on first use counts as import
     before, began = peak(), perf_counter()
-    timings = METHODS[method](X)
+    timings = (METHODS | CHOSEN)[method](X)
     seconds = perf_counter() - began
     print(json.dumps({"seconds": seconds, "memory": peak() - before, "timings": timings}))
 
 
-def main(sizes):
+def main(sizes, methods):
     import numpy as np
 
     print("| n | method | seconds | times scikit-learn | peak over the data, MB | stages |")
@@ -90,7 +101,7 @@ def main(sizes):
             path = Path(folder, f"{n}.npy")
             np.save(path, draw(n))
             found = {}
-            for method in METHODS:
+            for method in methods:
                 command = [sys.executable, "-m", "benchmarks.scale", "--measure", method, str(path)]
                 output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
                 found[method] = json.loads(output)
@@ -108,4 +119,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--measure"]:
         measure(sys.argv[2], sys.argv[3])
     else:
-        main([int(n) for n in sys.argv[1:]] or SIZES)
+        numbers = [int(n) for n in sys.argv[1:] if n != "--chosen"]
+        main(numbers or SIZES, CHOSEN if "--chosen" in sys.argv else METHODS)

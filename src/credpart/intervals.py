@@ -36,7 +36,7 @@ from credpart.errors import InputError
 ROUNDING = 1e-12  # bounds that leave [0, 1], or cross, by less are moved back
 SUM_TOLERANCE = 1e-6  # how far the posteriors of one object may be above a sum of 1
 TILE_ROWS = 8  # objects on the short side of a tile
-TILE_VALUES = 2**19  # values in a tile: long work for one call
+TILE_VALUES = 2**18  # values in a tile: long work for one call, and little memory to look at twice
 TIED = 0.1  # share of equal neighbours above which a sort beats two partitions
 ROUNDING_OF_ODDS = 1e-9  # of a probability whose logit was taken and undone
 SETTLED = 1e-6  # replicates of a pair that differ by less need no quantiles
