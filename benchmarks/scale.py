@@ -3,8 +3,8 @@
 Objects are drawn from a fit of GvHD, seven components in four columns.  Beside each other, in one
 run: `CalibratedClustering` in memory with 1000 replicates, one fit of scikit-learn's
 `GaussianMixture` to the same rows, and `cluster_dataset` on ten Parquet files; with ``--chosen``,
-`CalibratedClustering` that chooses among all models and 5 to 9 clusters too.  Each runs in a process
-of its own, so that its peak memory is its own, with two jobs.
+`CalibratedClustering` that chooses among all models and 5 to 9 clusters too.  Each runs in a
+process of its own, so that its peak memory is its own, with two jobs.
 """
 
 import json

@@ -11,7 +11,7 @@ from credpart.focal import disjoint_matrix, same_matrix
 from credpart.partition import EvidentialPartition
 from credpart.simplex_qp import simplex_qp
 
-CHUNK = 1024  # new objects solved together
+CHUNK = 4096  # new objects solved together
 
 
 def row_masses(
