@@ -1,9 +1,9 @@
 """Coverage of [Bel, Pl] on large data: ``python -m benchmarks.large_coverage FILE [sets] [exact]``.
 
 Mixtures 1-3 of the paper's Section 4.1 with their true model and 1e4 and 1e5 objects, B = 200,
-level .90: landmarks and linear replicates, as the defaults choose them.  On the first ``exact`` data
-sets of 1e4 objects, full refits and all pairs stand beside them.  Pairs are drawn at random; those
-of each decile of the true P count alike.
+level .90: landmarks and linear replicates, as the defaults choose them.  On the first ``exact``
+data sets of 1e4 objects, full refits and all pairs stand beside them.  Pairs are drawn at random;
+those of each decile of the true P count alike.
 
 Each result is a line of the file as soon as it is there, and what the file has is not run again.
 """

@@ -292,3 +292,16 @@ def test_the_command_takes_a_folder_and_refuses_what_partitions_lack(cells, tmp_
         assert exit_code("fit", cells[0], *few, *option, "--out", tmp_path / "new") == 2
         assert "must not be given with data in partitions" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("model", ["EII", "t"])
+def test_a_dry_run_says_what_each_stage_would_take_and_writes_nothing(
+    cells, tmp_path, capsys, model
+):
+    command = ["fit", cells[0], "--clusters", "3", "--model", model, "--id-column", "cell"]
+    assert exit_code(*command, "--out", tmp_path / "out", "--dry-run") == 0
+    said = capsys.readouterr().out
+    stages = ("scan", "sample", "select", "refine", "bootstrap", "partition", "masses", "in all")
+    assert said.startswith(f"{N} rows in ")
+    assert [line.split("  ")[0].strip() for line in said.splitlines()[1:]] == list(stages)
+    assert list(tmp_path.iterdir()) == []

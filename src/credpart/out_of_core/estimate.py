@@ -17,13 +17,17 @@ from joblib import effective_n_jobs
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array
+from credpart._bootstrap.delta_method import DeltaMethod
 from credpart._bootstrap.folds import BLOCK_ROWS
-from credpart._bootstrap.linear import Candidate, influence_products
+from credpart._bootstrap.linear import Candidate, influence_products, natural_of
+from credpart._irqp.new_objects import best_rows
 from credpart._threads import one_blas_thread
 from credpart.errors import InputError
+from credpart.focal import focal_sets
 from credpart.intervals import METHODS, bounds_between, scores
 from credpart.mixture import fit_mixture
 from credpart.mixture.fit import MixtureFit
+from credpart.mixture.models import MODELS
 from credpart.mixture.optimisation.e_step import e_step_of_block
 from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.search.subsample import LARGE, SUBSAMPLE
@@ -31,7 +35,7 @@ from credpart.out_of_core.clustering import Request
 from credpart.out_of_core.passes import blocks
 from credpart.out_of_core.sources import FRAME_ROWS
 from credpart.out_of_core.stages import KEPT_ROWS
-from credpart.result import NEW_VALUES
+from credpart.result import DELTA_ROWS, NEW_VALUES
 
 PROBED = 64  # objects whose bounds are timed
 FITTED = 500  # objects of the mixture that the kernels run with
@@ -108,6 +112,9 @@ def estimate(request: Request, n_jobs: int | None = None) -> Estimate:
     n_landmarks = landmarks.n_landmarks or min(n, KEPT_ROWS)
     compared = landmarks.n_sampled or min(n, KEPT_ROWS)
     bound = pair_seconds(fit, X, B, n_landmarks)  # for each pair
+    mass = mass_seconds(fit, X, n_landmarks)  # for each object
+    if not is_by_delta_method(request, fit):
+        mass = n_landmarks * bound
     cells = len(options.n_clusters) * len(request.models)
     searched = SUBSAMPLE if m > LARGE else m
     search = cells * options.n_starts * ITERATIONS * searched * step
@@ -129,10 +136,10 @@ def estimate(request: Request, n_jobs: int | None = None) -> Estimate:
         ),
         Stage(
             "partition",
-            all_pairs * bound + KEPT_ROWS * n_landmarks * bound,
+            all_pairs * bound + KEPT_ROWS * mass,
             (24.0 * compared**2 + 8.0 * B * c * compared) / 1e9,
         ),
-        Stage("masses", n * (read + n_landmarks * bound) / jobs, (frame + blocks_of_masses) / 1e9),
+        Stage("masses", n * (read + mass) / jobs, (frame + blocks_of_masses) / 1e9),
     )
     return Estimate(n, is_exact, len(parts), jobs, stages)
 
@@ -180,6 +187,35 @@ def pair_seconds(fit: MixtureFit, X: Array, B: int, n_landmarks: int) -> float:
         return bounds_between(left, right, 0.9, method)
 
     return seconds_of(bounds) / (PROBED * n_landmarks)
+
+
+def is_by_delta_method(request: Request, fit: MixtureFit) -> bool:
+    """Whether the delta method is likely to find the intervals with landmarks.
+
+    It is if all models are Gaussian and replicates outnumber natural parameters; that replicates
+    stay near their mean is judged only when they are there.
+    """
+    is_gaussian = all(row.family == MODELS[fit.model].family for row in request.models.values())
+    (natural,) = natural_of(fit.family, fit.internal)
+    return is_gaussian and natural.size <= request.options.n_replicates
+
+
+def mass_seconds(fit: MixtureFit, X: Array, n_landmarks: int) -> float:
+    """Seconds for the masses of one object, whose intervals the delta method finds."""
+    objects, known = (X[np.arange(size) % len(X)] for size in (DELTA_ROWS, n_landmarks))
+    (natural,) = natural_of(fit.family, fit.internal)
+    shape = (*natural.shape, *natural.shape)
+    delta = DeltaMethod(
+        fit.family, natural, np.eye(natural.size).reshape(shape), fit.family.features(known)
+    )
+    sets = focal_sets(len(natural), "pairs")
+    masses = np.eye(len(sets))[np.arange(n_landmarks) % len(sets)]
+
+    def solve() -> Any:
+        lower, upper = delta.bounds(objects, 0.9)
+        return best_rows(masses, sets, np.ones(n_landmarks), lower, upper)
+
+    return seconds_of(solve) / len(objects)
 
 
 def seconds_of(kernel: Callable[[], Any]) -> float:
