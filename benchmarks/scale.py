@@ -5,6 +5,8 @@ run: `CalibratedClustering` in memory with 1000 replicates, one fit of scikit-le
 `GaussianMixture` to the same rows, and `cluster_dataset` on ten Parquet files; with ``--chosen``,
 `CalibratedClustering` that chooses among all models and 5 to 9 clusters too.  Each runs in a
 process of its own, so that its peak memory is its own, with two jobs.
+
+``python -m benchmarks.scale --draw TABLE PICTURE`` draws a table that was printed before.
 """
 
 import json
@@ -115,8 +117,42 @@ def main(sizes, methods):
                 )
 
 
+STYLES = {
+    "in memory": ("o-", "#0072b2"),
+    "partitions": ("s-", "#d55e00"),
+    "scikit-learn": ("^--", "#666666"),
+}
+NAMES = {
+    "in memory": "credpart, 1000 replicates,\nmasses of all objects",
+    "partitions": "the same, ten Parquet files",
+    "scikit-learn": "one fit of GaussianMixture",
+}
+
+
+def draw_table(table, picture):
+    """Time against n, both on logarithmic scales."""
+    import matplotlib.pyplot as plt
+
+    rows = [line.split("|")[1:-1] for line in Path(table).read_text().splitlines()[2:]]
+    fig, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+    for method, (style, colour) in STYLES.items():
+        points = [(int(row[0]), float(row[2])) for row in rows if row[1].strip() == method]
+        ax.plot(*zip(*points, strict=True), style, color=colour, label=method)
+        ax.annotate(
+            NAMES[method], points[-1], (8, 0), textcoords="offset points", va="center", color=colour
+        )
+    ax.set(xscale="log", yscale="log", xlabel="objects", ylabel="seconds, two cores")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_xlim(right=8e7)
+    ax.set_xticks([1e4, 1e5, 1e6, 4e6], ["10 000", "100 000", "1 million", "4 million"])
+    ax.minorticks_off()
+    fig.savefig(picture, dpi=144)
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--measure"]:
+    if sys.argv[1:2] == ["--draw"]:
+        draw_table(*sys.argv[2:])
+    elif sys.argv[1:2] == ["--measure"]:
         measure(sys.argv[2], sys.argv[3])
     else:
         numbers = [int(n) for n in sys.argv[1:] if n != "--chosen"]
