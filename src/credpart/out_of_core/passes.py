@@ -19,6 +19,7 @@ from credpart._bootstrap.folds import BLOCK_ROWS, Kernel, Sums, run_kernel
 from credpart._checks import LARGEST, in_cell
 from credpart._messages import ColumnName, Message, Name
 from credpart._progress import Progress, silent
+from credpart._threads import one_blas_thread
 from credpart.errors import CredpartError, FileContentError, InputError
 from credpart.out_of_core.sources import Partition, Source
 from credpart.tables import Transform
@@ -153,9 +154,10 @@ def in_order(
 ) -> Iterator[Found]:
     """What a function finds in each task, in the order of the tasks, while others are at work."""
     jobs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    for done, found in enumerate(jobs(delayed(function)(*task) for task in tasks)):
-        progress(stage, (done + 1) / len(tasks))
-        yield found
+    with one_blas_thread():  # once, and not by each task: to change the number takes time
+        for done, found in enumerate(jobs(delayed(function)(*task) for task in tasks)):
+            progress(stage, (done + 1) / len(tasks))
+            yield found
 
 
 def count_rows(part: Partition, reading: Reading) -> int:
