@@ -21,7 +21,7 @@ from credpart import (
 )
 from credpart._bootstrap import algorithm1, guard, large_samples
 from credpart._bootstrap.deviations import DrawnUnits, IndependentObjects, IndependentWeights
-from credpart._bootstrap.draws import RESAMPLING
+from credpart._bootstrap.draws import RESAMPLING, with_replacement
 from credpart._bootstrap.folds import RowsInMemory
 from credpart._bootstrap.guard import paired_refits, resampled_e_step
 from credpart._bootstrap.large_samples import attempt_linear, stratified_rows, with_a_chance
@@ -40,7 +40,7 @@ from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.optimisation.mixtures import map_params
 
 TIGHT = {"tol": 1e-13, "max_iter": 20_000}
-POISSON = RESAMPLING["nonparametric"].weigh
+POISSON = RESAMPLING["nonparametric"].weigh_alone
 
 
 def three_columns(n=500):
@@ -438,7 +438,7 @@ def test_groups_of_one_object_have_the_covariance_of_independent_objects():
     objects, ones = distinct(X3, np.ones(len(X3))), np.ones(len(X3))
     content = csr_array(np.eye(len(objects.X)) * objects.weights)
     units = Units(content, np.ones(len(objects.X)), (slice(0, len(objects.X)),))
-    sampling = DrawnUnits(objects.X, float(ones.sum()), units, Units.counts)
+    sampling = DrawnUnits(objects.X, float(ones.sum()), units, with_replacement)
     grouped = JointLinearisation.of(rows_of(objects.X, objects.weights), [FITS["EEE"]], sampling)
     np.testing.assert_allclose(grouped.C, joint.C, atol=1e-9 * np.abs(joint.C).max())
 

@@ -103,11 +103,11 @@ def attempt_with(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attem
 def sampling_of(plan: Plan) -> Sampling | None:
     """What is drawn from the objects; None where samples are new objects."""
     row, (X, weights, _) = RESAMPLING[plan.resampling], plan.objects
-    if row.weigh is None or row.draw_units is None:
+    if row.weigh is None or row.weigh_alone is None:
         return None
     if plan.units is None:
-        return IndependentObjects(row.weigh)
-    return DrawnUnits(X, float(weights.sum()), plan.units, row.draw_units)
+        return IndependentObjects(row.weigh_alone)
+    return DrawnUnits(X, float(weights.sum()), plan.units, row.weigh)
 
 
 def value_of(plan: Plan, loglik: Array, n_parameters: int, n: float) -> Array:

@@ -1,5 +1,6 @@
 """Refitted mixtures as a value: their parameters are kept, so any object can be scored."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -136,15 +137,11 @@ class Replicates:
 
     def chosen(self) -> dict[str, int]:
         """Number of replicates by model, most frequent first."""
-        names, counts = np.unique(self.models, return_counts=True)
-        order = np.argsort(-counts, kind="stable")
-        return {str(names[i]): int(counts[i]) for i in order}
+        return dict(Counter(sorted(self.models.tolist())).most_common())
 
     def chosen_numbers(self) -> dict[int, int]:
         """Number of replicates by number of clusters, most frequent first."""
-        numbers, counts = np.unique(self.n_clusters, return_counts=True)
-        order = np.argsort(-counts, kind="stable")
-        return {int(numbers[i]): int(counts[i]) for i in order}
+        return dict(Counter(sorted(self.n_clusters.tolist())).most_common())
 
     def posteriors(self, X: Any, *, n_jobs: int | None = None) -> Array:
         """Posterior probabilities of any objects in all replicates, shape (B, n, c).
