@@ -19,8 +19,11 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array
-from credpart._bootstrap.folds import BLOCK_ROWS
+from credpart._bootstrap.folds import BLOCK_ROWS, Sums
 from credpart._bootstrap.units import Units, Weigh
+
+BLOCK_VALUES = 1 << 19  # contributions of the objects whose products are added together
+SMALLEST_BLOCK = 256  # objects whose products are added together
 
 Contribute = Callable[[Array], Array]  # objects (n, d) -> what each contributes (n, w), at last 1
 
@@ -103,6 +106,18 @@ class IndependentObjects(NamedTuple):
     def weights(self, seeds: Sequence[SeedSequence]) -> IndependentWeights:
         """The weights of objects in some samples."""
         return IndependentWeights(self.weigh, seeds)
+
+
+def weighted_products(contribute: Contribute, X: Array, weights: Array, block: int) -> Sums:
+    """Weighted products (w, w) of what objects contribute; the last row of these are the sums."""
+    width = contribute(X[:1]).shape[1]
+    size = max(SMALLEST_BLOCK, BLOCK_VALUES // width)
+    products = np.zeros((width, width))
+    for first in range(0, len(X), size):
+        rows = slice(first, first + size)
+        U = contribute(X[rows])
+        products += (weights[rows, None] * U).T @ U
+    return (products,)
 
 
 def covariance(products: Array) -> Array:

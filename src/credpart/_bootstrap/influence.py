@@ -28,7 +28,7 @@ from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family, Parameters
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.optimisation.convergence import Status
-from credpart.mixture.optimisation.e_step import normalise
+from credpart.mixture.posteriors import bayes_rule
 
 MOST_JACKKNIFED = 2000  # objects or groups; of more, a sample: acceleration falls as 1 / sqrt(n)
 BLOCK_VALUES = 1 << 22  # moves of posteriors that are computed together, in double precision
@@ -60,9 +60,7 @@ class MixtureInfluence:
 
         Here x are the derivatives of the log joint densities.
         """
-        joint = self.family.log_joint(features, self.params)
-        normalise(joint)
-        posteriors = joint[0].T[:, :, None]
+        posteriors = bayes_rule(self.family, features, self.params)[0][0].T[:, :, None]
         x = (features @ directions).reshape(len(features), *self.moves.shape[1::-1])
         x -= (posteriors * x).sum(axis=1, keepdims=True)
         return np.asarray(posteriors * x, dtype=np.float32)

@@ -15,8 +15,8 @@ from credpart._threads import one_blas_thread
 from credpart.mixture.families.base import Family, Parameters
 from credpart.mixture.families.missing_cells import scoring
 from credpart.mixture.optimisation.convergence import Status
-from credpart.mixture.optimisation.e_step import normalise
 from credpart.mixture.optimisation.mixtures import take_params
+from credpart.mixture.posteriors import bayes_rule
 
 BLOCK_ROWS = 512  # objects scored together
 BLOCK_REPLICATES = 64
@@ -178,6 +178,5 @@ def _fill(part: FamilyReplicates, family: Family, features: Array, start: int, o
     replicates = slice(where[0], where[-1] + 1) if is_contiguous else where
     for first in range(0, len(features), BLOCK_ROWS):
         rows = slice(first, first + BLOCK_ROWS)
-        joint = family.log_joint(features[rows], params)
-        normalise(joint)
-        out[rows, :c, replicates] = joint[:, :c].transpose(2, 1, 0)
+        posteriors, _ = bayes_rule(family, features[rows], params)
+        out[rows, :c, replicates] = posteriors[:, :c].transpose(2, 1, 0)

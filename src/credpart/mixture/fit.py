@@ -19,8 +19,6 @@ from credpart.mixture.completed_data import completed
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import average, gathered
 from credpart.mixture.families.base import Components, Family, Parameters
-from credpart.mixture.families.missing_cells import scoring
-from credpart.mixture.families.noise import OUTLIER
 from credpart.mixture.families.standardisation import middle
 from credpart.mixture.known_labels import NOTHING, KnownLabels
 from credpart.mixture.models import (
@@ -33,8 +31,8 @@ from credpart.mixture.models import (
 )
 from credpart.mixture.notebook import fit_html
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits, Status
-from credpart.mixture.optimisation.e_step import normalise, row_blocks
 from credpart.mixture.optimisation.mixtures import take_params
+from credpart.mixture.posteriors import log_certainty, most_probable, score
 from credpart.mixture.screening import screen
 from credpart.mixture.search.grid_search import Answer, FamilySearch, model_sets
 from credpart.mixture.search.initialisation import (
@@ -251,41 +249,12 @@ class MixtureFit:
         return fit_html(repr(self), self.params, self.names)
 
 
-def score(family: Family, params: Parameters, X: Array) -> tuple[Array, Array]:
-    """Posteriors (n, c) and log densities (n,) of objects under one mixture."""
-    c = params[0].shape[1]
-    posteriors = np.empty((len(X), c))
-    log_density = np.empty(len(X))
-    family = scoring(family, X)
-    for rows in row_blocks(*posteriors.shape):
-        joint = family.log_joint(family.features(X[rows]), params)
-        log_density[rows] = normalise(joint)[0] - family.log_unit
-        posteriors[rows] = joint[0, :c].T
-    return posteriors, log_density
-
-
-def most_probable(posteriors: Array) -> IntArray:
-    """The most probable of the components; -1 if an object more probably belongs to none.
-
-    >>> most_probable(np.array([[0.7, 0.3], [0.2, 0.2]])).tolist()
-    [0, -1]
-    """
-    is_outlier = largest_posterior(posteriors) > posteriors.max(axis=1)
-    return np.where(is_outlier, OUTLIER, posteriors.argmax(axis=1))
-
-
-def largest_posterior(posteriors: Array) -> Array:
-    """The largest probability (n,) among those of the components (n, c) and that of noise."""
-    return np.maximum(posteriors.max(axis=1), 1.0 - posteriors.sum(axis=1))
-
-
 def as_fit(
     answer: Answer, name: str, model: Model, data: WeightedTable, status: Status, columns: Columns
 ) -> MixtureFit:
     """The public value of an answer."""
     family, params, weights = answer.problem.family, answer.mixture.params, data.weights
     posteriors, log_density = score(family, params, data.values)
-    largest = np.maximum(largest_posterior(posteriors), np.finfo(float).tiny)
     return MixtureFit(
         family=family,
         internal=params,
@@ -293,7 +262,7 @@ def as_fit(
         structure=model.structure,
         n_parameters=model.n_parameters(family, posteriors.shape[1]),
         loglik=float(weights @ log_density),
-        log_certainty=float(weights @ np.log(largest)),
+        log_certainty=float(weights @ log_certainty(posteriors)),
         n_objects=float(weights.sum()),
         n_iter=int(answer.mixture.n_iter[0]),
         status=status,

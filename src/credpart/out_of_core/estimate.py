@@ -17,8 +17,9 @@ from joblib import effective_n_jobs
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array
+from credpart._bootstrap.deviations import weighted_products
 from credpart._bootstrap.folds import BLOCK_ROWS
-from credpart._bootstrap.linear import Candidate, influence_products
+from credpart._bootstrap.linear import Candidate, influences
 from credpart._threads import one_blas_thread
 from credpart.errors import InputError
 from credpart.intervals import METHODS, bounds_between, scores
@@ -101,9 +102,8 @@ def estimate(request: Request, n_jobs: int | None = None) -> Estimate:
         partial(e_step_of_block, fit.family, fit.internal, False, X, np.ones(len(X)), 0)
     )
     step /= len(X)
-    products = seconds_of(
-        partial(influence_products, [Candidate(fit, fit.internal)], X, np.ones(len(X)), 0)
-    ) / len(X)
+    contribute = partial(influences, [Candidate(fit, fit.internal)])
+    products = seconds_of(partial(weighted_products, contribute, X, np.ones(len(X)), 0)) / len(X)
     landmarks = options.pairs_for(min(n, KEPT_ROWS), c)
     n_landmarks = landmarks.n_landmarks or min(n, KEPT_ROWS)
     compared = landmarks.n_sampled or min(n, KEPT_ROWS)

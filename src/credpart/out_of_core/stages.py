@@ -29,16 +29,17 @@ from credpart._threads import one_blas_thread
 from credpart.calibration_options import SELECTIONS, CalibrationOptions
 from credpart.errors import DegenerateMixtureError, InputError
 from credpart.focal import set_names
-from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.criteria import contributions
 from credpart.mixture.distinct import distinct
-from credpart.mixture.fit import REGULARIZATIONS, MixtureFit, score
+from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.models import Model
 from credpart.mixture.optimisation import Limits, Mixtures, Status
 from credpart.mixture.optimisation.e_step import FoldedProblem
 from credpart.mixture.optimisation.em import em, evaluate
+from credpart.mixture.posteriors import log_certainty, score
 from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.selection import Selection
-from credpart.mixture.search.subsample import SPREADS
+from credpart.mixture.search.subsample import chances_on_all
 from credpart.out_of_core.passes import (
     DrawnRows,
     PartitionedRows,
@@ -194,26 +195,12 @@ def with_a_chance(selection: Selection, table: Table, n: int) -> tuple[list[Cell
     The rule is that of searches of large data in memory: the difference of two criteria is a sum
     over objects, whose standard error the sample gives.
     """
-    cells, m, name = list(selection.fits), len(table.values), selection.criterion
-    criterion, ratio = CRITERIA[name], n / m
-    U, k = [], np.array([selection.fits[cell].n_parameters for cell in cells])
-    for cell in cells:
-        fit = selection.fits[cell]
-        posteriors, log_density = score(fit.family, fit.internal, table.values)
-        certainty = np.log(np.maximum(posteriors.max(axis=1), np.finfo(float).tiny))
-        U.append(criterion(log_density, np.zeros(1), 1.0, partial(np.asarray, certainty)))
-    penalties = criterion(np.zeros(len(k)), k, float(n), lambda: np.zeros(len(k)))
-    values = ratio * (np.array([one.sum() for one in U]) - k) + penalties
-    best = int(values.argmax())
-    errors = np.array([np.sqrt(m) * (one - U[best]).std() for one in U])
-    behind = values[best] - values
-    is_kept = behind <= ratio * SPREADS * (errors + np.sqrt(2.0 * k))
-    left_out = {
-        cells[i]: f"it was not fitted to all objects: by {m} of them, its {name.upper()} is about "
-        f"{behind[i]:.0f} below the best"
-        for i in np.flatnonzero(~is_kept)
-    }
-    return [cells[i] for i in np.flatnonzero(is_kept)], left_out
+    cells, fits, name = list(selection.fits), selection.fits.values(), selection.criterion
+    U = [contributions(name, fit.family, fit.internal, table.values) for fit in fits]
+    k = np.array([fit.n_parameters for fit in fits], dtype=float)
+    chances = chances_on_all(name, np.array(U), k, np.ones(len(table.values)), float(n))
+    kept = [cells[i] for i in np.flatnonzero(chances.is_real)]
+    return kept, {cells[i]: chances.why_not[i] for i in np.flatnonzero(~chances.is_real)}
 
 
 def refine_together(
@@ -248,8 +235,7 @@ def likelihood_sums(fits: Sequence[MixtureFit], X: Array, weights: Array, block:
     for fit in fits:
         posteriors, log_density = score(fit.family, fit.internal, X)
         logliks.append(weights @ log_density)
-        largest = np.maximum(posteriors.max(axis=1), np.finfo(float).tiny)
-        certainties.append(weights @ np.log(largest))
+        certainties.append(weights @ log_certainty(posteriors))
     return np.array(logliks), np.array(certainties)
 
 

@@ -23,10 +23,11 @@ from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
 from credpart.mixture.models import Model, structure_code
 from credpart.mixture.optimisation import Limits, Mixtures, Problem, Samples, Status
-from credpart.mixture.optimisation.e_step import e_step, normalise
+from credpart.mixture.optimisation.e_step import e_step
 from credpart.mixture.optimisation.em import first_iteration
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.optimisation.mixtures import take_params
+from credpart.mixture.posteriors import bayes_rule
 from credpart.mixture.search.initialisation import responsibilities
 from credpart.mixture.search.multistart import EarlyStopping, Policy, best_first
 
@@ -144,12 +145,12 @@ class FamilySearch:
         candidates = maximise(self.problem, candidates, self.limits, early_stopping)
         policy = Policy(self.value, offers=offers)
         answers, _ = best_first(self.problem, candidates, policy, self.limits)
-        return {cell: self._answer(answers, i) for i, cell in enumerate(self.cells)}
+        return {cell: self.answer(answers, i) for i, cell in enumerate(self.cells)}
 
     def run_alone(self, cell: Cell, resp: Array) -> Answer:
         """Where the mixture of a cell ends that starts from responsibilities (c, n)."""
         started = self.begin([(cell, self.problem.statistics(resp))])
-        return self._answer(maximise(self.problem, started, self.limits), 0)
+        return self.answer(maximise(self.problem, started, self.limits), 0)
 
     def value(self, mixtures: Mixtures) -> Array:
         """The log-likelihoods of mixtures that may be answers."""
@@ -176,8 +177,7 @@ class FamilySearch:
         """Statistics of the posteriors of nested models of smaller families, for a model."""
         for cell, answer in self._nested_answers(smaller):
             (family, data), params = answer.problem, answer.mixture.params
-            resp = family.log_joint(data.features, params)
-            normalise(resp)
+            resp, _ = bayes_rule(family, data.features, params)
             yield cell, self.problem.statistics(resp[0, : params[0].shape[1]])  # noise left out
 
     def _embedded(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Array]]:
@@ -192,7 +192,7 @@ class FamilySearch:
                 if nested in row.nested and not answer.flaw:
                     yield (c, model), answer
 
-    def _answer(self, answers: Mixtures, slot: int) -> Answer:
+    def answer(self, answers: Mixtures, slot: int) -> Answer:
         """The answer of a cell, without absent components, and what is wrong with it."""
         one, k = answers.take(np.array([slot])), self.cells[slot][0]
         params = take_params(one.params, (slice(None), slice(k)))
