@@ -80,9 +80,9 @@ class SearchOptions(NamedTuple):
         X = completed(data.table)
         X = X - middle(X)  # exact: sums over data far from the origin would lose digits
         how = numbers, self.n_starts, self.seed, starts
-        found = starting_partitions(X, data.weights, *how)
+        found = starting_partitions(X, *how)
         if any(model.has_noise for model in models.values()):
-            found += starts_without_outliers(X, data.weights, *how)
+            found += starts_without_outliers(X, *how)
         return found
 
     @classmethod

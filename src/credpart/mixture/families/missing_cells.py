@@ -318,19 +318,6 @@ class LocationScaleWithMissing(MissingCells, LocationScale):
         """What is assumed of missing cells, and degrees of freedom at their bounds."""
         return [ASSUMPTION, *LocationScale.remarks(self, params)]
 
-    def _by_moments(self, features: Array, resp: Array) -> LocationScaleParams:
-        """Parameters by the method of moments."""
-        d, (i, j) = self.d, self.standardisation.pairs
-        sums = self.first_sums(features, resp)
-        absent = sums[..., 0] <= ABSENT
-        moments = sums[..., 1:] / np.where(absent, 1.0, sums[..., 0])[..., None]
-        means, squares = moments[..., :d], moments[..., d:]
-        covariances = self.standardisation.matrices(squares - means[..., i] * means[..., j])
-        covariances[absent] = np.eye(d)
-        dof = np.full(absent.shape, self.law.first_dof)
-        skewness = np.zeros_like(means)
-        return self.complete(self.shares(sums[..., 0]), means, covariances, skewness, dof)
-
 
 def scoring(family: Family, X: Array) -> Family:
     """The family that scores these objects: one for missing cells if they have any.

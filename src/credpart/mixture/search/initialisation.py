@@ -247,7 +247,6 @@ def check_start(start: ArrayLike, n: int, c: int) -> Array:
 
 def starting_partitions(
     X: Array,
-    weights: Array,
     numbers: Sequence[int],
     n_starts: int,
     seed: int = 0,
@@ -258,10 +257,7 @@ def starting_partitions(
     After ``starts`` comes k-means, from as many seeds as are asked for.  Rows count once, however
     often they are repeated, so that weights do what repeated rows do.
     """
-    present = weights > 0.0
-    rows, back = np.unique(X[present], axis=0, return_inverse=True)
-    place = np.zeros(len(X), dtype=np.intp)  # of an object without weight, any
-    place[present] = back.ravel()
+    rows, place = np.unique(X, axis=0, return_inverse=True)
     found = [start(rows, numbers) for start in starts[:n_starts]]
     found += [k_means(scale(rows), numbers, seed + i) for i in range(n_starts - len(starts))]
-    return [{c: labels[place] for c, labels in partitions.items()} for partitions in found]
+    return [{c: labels[place.ravel()] for c, labels in partitions.items()} for partitions in found]
