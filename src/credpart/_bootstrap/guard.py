@@ -22,7 +22,7 @@ from credpart._bootstrap.folds import Rows, Sums
 from credpart._bootstrap.linear import Linearisation, Moved
 from credpart.mixture.families.base import Family, Parameters
 from credpart.mixture.optimisation.e_step import e_step
-from credpart.mixture.optimisation.mixtures import Problem, Samples, map_params
+from credpart.mixture.optimisation.mixtures import Problem, map_params
 from credpart.mixture.posteriors import bayes_rule
 
 N_REFITS = 30
@@ -40,7 +40,7 @@ def resampled_e_step(
     block: int,
 ) -> Sums:
     """Log-likelihoods (b,) and statistics (b, k, p) of mixtures, each on a bootstrap sample."""
-    problem = Problem(family, Samples(family.features(X), samples(weights, block)))
+    problem = Problem.of(family, X, samples(weights, block))
     return e_step(problem, params, np.arange(len(samples)), in_single=True)
 
 

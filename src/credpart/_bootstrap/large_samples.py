@@ -25,13 +25,13 @@ from credpart._bootstrap.draws import RESAMPLING
 from credpart._bootstrap.folds import Rows, RowsInMemory
 from credpart._bootstrap.guard import N_REFITS, ambiguous_objects, paired_refits, relative_errors
 from credpart._bootstrap.linear import NEAR, Candidate, JointLinearisation
-from credpart._bootstrap.refits import SPREADS, Plan, Refits, cell_of, join
+from credpart._bootstrap.refits import SPREADS, Plan, Refits, join
 from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._threads import one_blas_thread
 from credpart.mixture.criteria import CRITERIA, chosen_by, contributions
 from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
-from credpart.mixture.optimisation import Mixtures, Problem, Samples, Status
+from credpart.mixture.optimisation import Mixtures, Problem, Status
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.optimisation.mixtures import map_params
@@ -220,7 +220,7 @@ def draw_refits(plan: Plan, joint: JointLinearisation, seeds: Sequence[SeedSeque
         codes = np.full(len(mine), fit.structure_code)
         some = Mixtures.at(params, codes, mine, mine, n_iter=0)
         status = np.where(sound[m][mine], Status.OK, Status.DEGENERATE)
-        winners[cell_of(fit)] = replace(some, status=status)
+        winners[fit.cell] = replace(some, status=status)
     each = models, np.arange(len(seeds))
     refits = Refits(winners, np.array(logliks)[each], np.zeros((len(seeds), len(plan.fits))))
     return Drawn(refits, models, np.array(sound)[each])
@@ -351,8 +351,8 @@ def shrunken(plan: Plan, total: float, refit: Callable[[Plan], Replicates]) -> R
     """Refits of some objects, shrunk to the size of data of a total weight that the fit is of."""
     (fit,), objects = plan.fits, plan.objects
     with one_blas_thread():
-        samples = Samples(fit.family.features(objects.X), objects.weights[None])
-        problem, zero = Problem(fit.family, samples), np.zeros(1, dtype=np.intp)
+        problem = Problem.of(fit.family, objects.X, objects.weights[None])
+        zero = np.zeros(1, dtype=np.intp)
         start = Mixtures.at(fit.internal, np.array([fit.structure_code]), zero, zero, n_iter=0)
         near = maximise(problem, evaluate(problem, start), plan.limits)
     part_fit = replace(fit, internal=near.params, n_objects=float(objects.weights.sum()))

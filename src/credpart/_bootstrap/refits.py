@@ -24,11 +24,12 @@ from credpart.mixture.criteria import chosen_by
 from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
-from credpart.mixture.optimisation import Limits, Mixtures, Problem, Samples, Status
+from credpart.mixture.optimisation import Limits, Mixtures, Problem, Status
 from credpart.mixture.optimisation.e_step import e_step, log_certainty
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.optimisation.mixtures import map_params
+from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.multistart import Found, Policy, best_first
 
 SPREADS = 4.0  # standard deviations below the best at which a model has no real chance
@@ -56,20 +57,13 @@ class Plan:
         """What choosing by the criterion has to correct, as in `chosen_by`."""
         return RESAMPLING[self.resampling].optimism
 
-    def families(self) -> list[tuple[MixtureFit, ...]]:
-        """The fits by family and number of clusters: these are refitted side by side."""
-        members: dict[tuple[int, int], list[MixtureFit]] = {}
-        for fit in self.fits:
-            members.setdefault((id(fit.family), fit.n_clusters), []).append(fit)
-        return [tuple(fits) for fits in members.values()]
 
-
-Cell = tuple[int, str]  # number of clusters, model
-
-
-def cell_of(fit: MixtureFit) -> Cell:
-    """The number of clusters and the model of a fit."""
-    return fit.n_clusters, fit.model
+def by_family(fits: Sequence[MixtureFit]) -> list[tuple[MixtureFit, ...]]:
+    """The fits of each family and number of clusters: EM can run them side by side."""
+    members: dict[tuple[int, int], list[MixtureFit]] = {}
+    for fit in fits:
+        members.setdefault((id(fit.family), fit.n_clusters), []).append(fit)
+    return [tuple(some) for some in members.values()]
 
 
 class Refits(NamedTuple):
@@ -100,7 +94,7 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
     with one_blas_thread():
         draw = RESAMPLING[plan.resampling].draw
         draws = draw(plan.objects, plan.fits[0], streams, plan.units)
-        families = [FamilyRefit(plan, fits, draws) for fits in plan.families()]
+        families = [FamilyRefit(plan, fits, draws) for fits in by_family(plan.fits)]
         first_rounds, goals = [], np.full(len(seeds), -np.inf)
         for family in families:  # that of the first fit first, which is the best one of the data
             first_rounds.append(family.first_round(goals))
@@ -119,9 +113,9 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
             loglik[rows] = family.data_loglik(won)
             for fit, of_fit in zip(family.fits, first_rounds[i][1].T, strict=True):
                 mine = np.flatnonzero(won.structure == fit.structure_code)
-                winners[cell_of(fit)] = won.take(mine)
-                first_values[cell_of(fit)] = of_fit
-    criteria = np.stack([first_values[cell_of(fit)] for fit in plan.fits], axis=1)
+                winners[fit.cell] = won.take(mine)
+                first_values[fit.cell] = of_fit
+    criteria = np.stack([first_values[fit.cell] for fit in plan.fits], axis=1)
     with np.errstate(invalid="ignore"):  # no model could be fitted: -inf - -inf
         return Refits(winners, loglik, criteria - criteria.max(axis=1, keepdims=True))
 
@@ -247,8 +241,8 @@ class FamilyRefit:
     def _regularised(self) -> Family:
         """The family with pseudo-observations of the first fit's pooled covariance."""
         fit, objects = self.fits[0], self.plan.objects
-        data = Samples(fit.family.features(objects.X), objects.weights[None])
-        statistics = e_step(Problem(fit.family, data), fit.internal, np.array([0]))[1]
+        problem = Problem.of(fit.family, objects.X, objects.weights[None])
+        statistics = e_step(problem, fit.internal, np.array([0]))[1]
         return fit.family.regularised(statistics[0])
 
 
@@ -259,11 +253,11 @@ def join(plan: Plan, refits: Sequence[Refits]) -> Replicates:
     models = np.empty(len(loglik), dtype=np.array([fit.model for fit in plan.fits]).dtype)
     n_iter, status = np.empty((2, len(loglik)), dtype=np.intp)
     parts = []
-    for fits in plan.families():
+    for fits in by_family(plan.fits):
         mine = [
             replace(some.winners[cell], slot=first + some.winners[cell].slot)
             for first, some in zip(firsts, refits, strict=False)
-            for cell in map(cell_of, fits)
+            for cell in (fit.cell for fit in fits)
             if cell in some.winners
         ]
         mixtures = Mixtures.concatenate(mine)

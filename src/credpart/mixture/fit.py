@@ -34,7 +34,7 @@ from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Lim
 from credpart.mixture.optimisation.mixtures import take_params
 from credpart.mixture.posteriors import log_certainty, most_probable, score
 from credpart.mixture.screening import screen
-from credpart.mixture.search.grid_search import Answer, FamilySearch, model_sets
+from credpart.mixture.search.grid_search import Answer, Cell, FamilySearch, model_sets
 from credpart.mixture.search.initialisation import (
     UNIT_FREE,
     WITH_UNITS,
@@ -152,6 +152,11 @@ class MixtureFit:
     def n_clusters(self) -> int:
         """Number of components."""
         return int(self.internal[0].shape[1])
+
+    @property
+    def cell(self) -> Cell:
+        """Number of components and model."""
+        return self.n_clusters, self.model
 
     @property
     def has_noise(self) -> bool:

@@ -20,7 +20,7 @@ from credpart._arrays import Array, BoolArray, IntArray
 from credpart._bootstrap.algorithm1 import refit_fully, run_bootstrap, warn_user
 from credpart._bootstrap.folds import Sums
 from credpart._bootstrap.large_samples import attempt_on, can_shrink, shrunken
-from credpart._bootstrap.refits import Plan
+from credpart._bootstrap.refits import Plan, by_family
 from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._checks import Table, WeightedTable
 from credpart._files import new_file
@@ -158,13 +158,8 @@ def refine(
     kept, left_out = with_a_chance(selection, table, n)
     fits: dict[Cell, MixtureFit] = {}
     limits = Limits(options.tol, min(options.max_iter, MOST_PASSES))
-    groups: dict[tuple[int, int], list[Cell]] = {}
-    for cell in kept:
-        fit = selection.fits[cell]
-        groups.setdefault((id(fit.family), fit.n_clusters), []).append(cell)
-    for cells in groups.values():
-        refined = refine_together([selection.fits[cell] for cell in cells], rows, limits)
-        fits |= dict(zip(cells, refined, strict=True))
+    for together in by_family([selection.fits[cell] for cell in kept]):
+        fits |= {fit.cell: fit for fit in refine_together(together, rows, limits)}
     broken = {
         cell: "it broke down on all objects"
         for cell, fit in fits.items()

@@ -134,7 +134,7 @@ def e_step_of_block(
     family: Family, params: Parameters, in_single: bool, X: Array, weights: Array, block: int
 ) -> tuple[Array, Array]:
     """`e_step` of mixtures that are all fitted to the same weighted objects."""
-    problem = Problem(family, Samples(family.features(X), weights[None]))
+    problem = Problem.of(family, X, weights[None])
     sample = np.zeros(len(params[0]), dtype=np.intp)
     with np.errstate(all="ignore"):  # here, since a worker may be a process of its own
         return e_step(problem, params, sample, in_single=in_single)

@@ -22,7 +22,7 @@ from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
 from credpart.mixture.models import Model, structure_code
-from credpart.mixture.optimisation import Limits, Mixtures, Problem, Samples, Status
+from credpart.mixture.optimisation import Limits, Mixtures, Problem, Status
 from credpart.mixture.optimisation.e_step import e_step
 from credpart.mixture.optimisation.em import first_iteration
 from credpart.mixture.optimisation.maximise import maximise
@@ -76,8 +76,7 @@ def model_sets(
     for name in dict.fromkeys(row.family for row in models.values()):
         rows = {model: row for model, row in models.items() if row.family == name}
         family = next(iter(rows.values())).make(data, structures)
-        samples = Samples(family.features(data.values), data.weights[None])
-        sets.append(ModelSet(Problem(family, samples), rows))
+        sets.append(ModelSet(Problem.of(family, data.values, data.weights[None]), rows))
     return sets
 
 

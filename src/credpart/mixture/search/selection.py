@@ -61,8 +61,7 @@ class Selection:
     @classmethod
     def of_one(cls, fit: MixtureFit, criterion: str) -> "Selection":
         """The selection of a fit where there was nothing to choose."""
-        cell = fit.n_clusters, fit.model
-        return cls({cell: fit}, {}, criterion, (fit.n_clusters,), (fit.model,))
+        return cls({fit.cell: fit}, {}, criterion, (fit.n_clusters,), (fit.model,))
 
     @property
     def best(self) -> MixtureFit:
@@ -95,8 +94,7 @@ class Selection:
         )
 
     def _repr_html_(self) -> str:
-        cell = self.best.n_clusters, self.best.model
-        return selection_html(repr(self), self.table, cell, self.missing)
+        return selection_html(repr(self), self.table, self.best.cell, self.missing)
 
 
 def select_mixture(

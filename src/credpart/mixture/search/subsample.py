@@ -17,7 +17,7 @@ from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
 from credpart.mixture.completed_data import completed
 from credpart.mixture.criteria import CRITERIA, contributions
-from credpart.mixture.optimisation import Limits, Mixtures, Samples
+from credpart.mixture.optimisation import Limits, Mixtures, Problem
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.search.grid_search import (
@@ -99,8 +99,8 @@ def run_regularised(
 
 def on_part(models: ModelSet, part: WeightedTable) -> ModelSet:
     """The same models and family on a part of the data."""
-    samples = Samples(models.problem.family.features(part.values), part.weights[None])
-    return models._replace(problem=models.problem._replace(data=samples))
+    problem = Problem.of(models.problem.family, part.values, part.weights[None])
+    return models._replace(problem=problem)
 
 
 def subsample(data: WeightedTable, seed: int) -> WeightedTable:
