@@ -28,9 +28,9 @@ from credpart.mixture.fit import MixtureFit
 from credpart.mixture.optimisation.e_step import e_step_of_block
 from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.search.subsample import LARGE, SUBSAMPLE
-from credpart.out_of_core.clustering import Request
+from credpart.out_of_core.partitioned_sources import FRAME_ROWS
 from credpart.out_of_core.passes import blocks
-from credpart.out_of_core.sources import FRAME_ROWS
+from credpart.out_of_core.resumable_run import DatasetRequest
 from credpart.out_of_core.stages import KEPT_ROWS
 from credpart.result import NEW_VALUES
 
@@ -84,7 +84,7 @@ def _time(seconds: float) -> str:
     return f"{seconds / 3600.0:.1f} h"
 
 
-def estimate(request: Request, n_jobs: int | None = None) -> Estimate:
+def estimate(request: DatasetRequest, n_jobs: int | None = None) -> Estimate:
     """What a run would take, from a probe of the first rows."""
     options, parts = request.options, request.source.partitions
     began = perf_counter()
@@ -137,7 +137,7 @@ def estimate(request: Request, n_jobs: int | None = None) -> Estimate:
     return Estimate(n, is_exact, len(parts), jobs, stages)
 
 
-def count(request: Request, n_first: int) -> tuple[int, bool]:
+def count(request: DatasetRequest, n_first: int) -> tuple[int, bool]:
     """The number of rows, and whether it is exact: files without it are judged by their size."""
     known = [part.n_rows for part in request.source.partitions]
     if all(rows is not None for rows in known):

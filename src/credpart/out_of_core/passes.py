@@ -20,7 +20,7 @@ from credpart._checks import LARGEST, in_cell
 from credpart._messages import ColumnName, Message, Name
 from credpart._progress import Progress, silent
 from credpart.errors import CredpartError, FileContentError, InputError
-from credpart.out_of_core.sources import Partition, Source
+from credpart.out_of_core.partitioned_sources import Partition, PartitionedSource
 from credpart.tables import Transform
 
 # Blocks of a partition are numbered from a multiple of this: the numbers seed what is drawn.
@@ -56,7 +56,7 @@ class Block(NamedTuple):
 
 
 def reading_of(
-    source: Source,
+    source: PartitionedSource,
     columns: Sequence[str] | None,
     id_column: str | None,
     label_column: str | None,

@@ -40,6 +40,7 @@ from credpart.mixture.posteriors import log_certainty, score
 from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.selection import Selection
 from credpart.mixture.search.subsample import chances_on_all
+from credpart.out_of_core.partitioned_sources import Partition, PartitionedSource, arrow
 from credpart.out_of_core.passes import (
     DrawnRows,
     PartitionedRows,
@@ -49,7 +50,6 @@ from credpart.out_of_core.passes import (
     draw_rows,
     in_order,
 )
-from credpart.out_of_core.sources import Partition, Source, arrow
 from credpart.pairs import Landmarks
 from credpart.partition import EvidentialPartition
 from credpart.partition.doubt import (
@@ -77,7 +77,7 @@ MOST_PASSES = 100  # over all objects, to maximise the likelihood
 
 
 def scan(
-    source: Source, reading: Reading, n_jobs: int | None, progress: Progress = silent
+    source: PartitionedSource, reading: Reading, n_jobs: int | None, progress: Progress = silent
 ) -> IntArray:
     """Read and check all rows: how many each partition has."""
     tasks = [(part, reading) for part in source.partitions]
@@ -95,7 +95,7 @@ class SampledRows(NamedTuple):
 
 
 def draw_sample(
-    source: Source,
+    source: PartitionedSource,
     reading: Reading,
     counts: IntArray,
     size: int,
