@@ -128,7 +128,7 @@ class FamilySearch:
 
     def __init__(self, models: ModelSet, numbers: Sequence[int], limits: Limits) -> None:
         self.problem, self.models = models
-        self.limits, self.k = limits, max(numbers)
+        self.limits, self.numbers = limits, numbers
         self.cells = list(product(numbers, self.models))  # the slots of candidates
         structures = [self.models[model].structure for _, model in self.cells]
         self.codes = np.array([structure_code(name) for name in structures])
@@ -158,9 +158,9 @@ class FamilySearch:
     def begin(self, starts: Sequence[tuple[Cell, Array]]) -> Mixtures:
         """Mixtures after one iteration from statistics (1, c, s), each for a cell."""
         slots = np.array([self.cells.index(cell) for cell, _ in starts])
-        statistics = np.zeros((len(starts), self.k, starts[0][1].shape[-1]))
+        statistics = np.zeros((len(starts), max(self.numbers), starts[0][1].shape[-1]))
         for row, (_, found) in zip(statistics, starts, strict=True):
-            row[: found.shape[1]] = found[0]
+            row[: found.shape[1]] = found[0]  # the components after these are absent
         order = np.argsort(slots, kind="stable")  # so that those of one width stand together
         slots, sample = slots[order], np.zeros(len(slots), dtype=np.intp)
         return first_iteration(self.problem, statistics[order], self.codes[slots], sample, slots)
@@ -168,7 +168,7 @@ class FamilySearch:
     def _partitions(self, starts: Sequence[Partitions]) -> Iterator[tuple[Cell, Array]]:
         """Statistics of the partitions of the objects, for every model."""
         for c, labels in distinct_partitions(starts):
-            if (c, next(iter(self.models))) in self.cells:
+            if c in self.numbers:
                 statistics = self.problem.statistics(responsibilities(labels, c))
                 yield from (((c, model), statistics) for model in self.models)
 
@@ -203,22 +203,27 @@ class NestedStarts:
     """More starts for a search: where related models, nested in one or containing it, have ended.
 
     One iteration tells whether such a start is ahead.  Families whose EM is slow have likelihoods
-    with saddles, where it takes more.
+    with saddles, where it takes more.  The first time there are also mixtures of smaller families,
+    ``embedded`` in this one.
     """
 
-    def __init__(self, search: FamilySearch, first: Mixtures | None = None) -> None:
-        self.search, self.first = search, first
+    def __init__(self, search: FamilySearch, embedded: Mixtures | None = None) -> None:
+        self.search, self.embedded = search, embedded
         trial = TRIAL if search.problem.family.has_slow_em else 1
         self.limits = Limits(search.limits.tol, min(trial, search.limits.max_iter))
-        cells = [(c, model, search.models[model].nested) for c, model in search.cells]
-        is_nested = np.array([[c == h and one in of for h, one, _ in cells] for c, _, of in cells])
+        # (cells, cells): the cell of the column is nested in that of the row
+        is_nested = np.zeros((len(search.cells), len(search.cells)), dtype=bool)
+        for row, (c, model) in enumerate(search.cells):
+            for nested in search.models[model].nested:
+                if (c, nested) in search.cells:
+                    is_nested[row, search.cells.index((c, nested))] = True
         self.is_related = is_nested | is_nested.T
 
     def __call__(self, answers: Mixtures, new: IntArray) -> Mixtures | None:
         """Candidates for cells that are related to those with new answers."""
         target, column = np.nonzero(self.is_related[:, new])
-        parts = [] if self.first is None else [self.first]
-        self.first = None
+        parts = [] if self.embedded is None else [self.embedded]
+        self.embedded = None
         if len(target):
             codes, zeros = self.search.codes[target], np.zeros(len(target), dtype=np.intp)
             start = answers.take(new[column]).under_way()
