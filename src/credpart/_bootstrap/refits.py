@@ -95,7 +95,7 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
         draw = RESAMPLING[plan.resampling].draw
         draws = draw(plan.objects, plan.fits[0], streams, plan.units)
         families = [FamilyRefit(plan, fits, draws) for fits in by_family(plan.fits)]
-        # Each family runs to a loose tolerance, with what those before it have reached as its goals:
+        # Each family runs to a loose tolerance.  Its goals are what those before it have reached:
         # that of the first fit comes first, which is the best one of the data.
         first_rounds, goals = [], np.full(len(seeds), -np.inf)
         for family in families:

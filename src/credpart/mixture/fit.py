@@ -43,7 +43,7 @@ from credpart.mixture.search.initialisation import (
     starting_partitions,
 )
 from credpart.mixture.search.outliers import starts_without_outliers
-from credpart.mixture.search.subsample import run_regularised, search_rows, subsample
+from credpart.mixture.search.subsample import Search, subsample
 
 N_STARTS = 4
 
@@ -393,23 +393,21 @@ def fit_one(
     with one_blas_thread():
         if resp is None:
             part = data if rule.is_asked else subsample(data, options.seed)
-            sets = model_sets(known.models(taking_part(chosen)), data, chosen)
-            starts = known.starts(options.starts(known.detach_weighted(part), [c], chosen), part)
-            first = responsibilities(starts[0][c], c)
+            search = begin_search(data, part, [c], chosen, options, known)
+            first = responsibilities(search.starts[0][c], c)
         else:
-            models = known.models(chosen)
-            part, sets, starts, first = data, model_sets(models, data, chosen), [], resp
-        plain = sets[-1].problem
+            search = Search(model_sets(known.models(chosen), data, chosen), data, data, [])
+            first = resp
+        sets, plain = search.sets, search.sets[-1].problem
         if rule.is_asked:
             sets[-1] = sets[-1].regularised(first)
-        if starts:
-            how = [cell], "bic", options.limits  # one cell: the criterion does not matter
-            answer = search_rows(sets, data, part, starts, *how).answers[cell]
+        if resp is None:  # one cell: the criterion does not matter
+            answer = search.run([cell], "bic", options.limits).answers[cell]
         else:
             answer = FamilySearch(sets[-1], [c], options.limits).run_alone(cell, first)
-        is_broken = bool(answer.mixture.is_degenerate[0]) or bool(starts and answer.flaw)
+        is_broken = bool(answer.mixture.is_degenerate[0] or (resp is None and answer.flaw))
         if is_broken and rule.is_fallback:
-            answer = run_regularised(sets[-1], data, part, cell, first, options.limits)
+            answer = search.run_regularised(cell, first, options.limits)
     if (is_broken and not rule.is_fallback) or answer.mixture.is_degenerate[0]:
         raise DegenerateMixtureError(
             f"No mixture of {c} components with model {name!r} can be fitted: {answer.flaw}. "
@@ -420,6 +418,23 @@ def fit_one(
     fit = as_fit(answer._replace(problem=plain), name, model, data, status, columns)
     warn_user(fit, answer, is_asked=rule.is_asked)
     return fit
+
+
+def begin_search(
+    data: WeightedTable,
+    part: WeightedTable,
+    numbers: Sequence[int],
+    chosen: Mapping[str, Model],
+    options: SearchOptions,
+    known: KnownLabels,
+) -> Search:
+    """The search among models that starts on a part of distinct objects with what is known of them.
+
+    Models that link the chosen ones by nesting are fitted too, so that no nested one is better.
+    """
+    sets = model_sets(known.models(taking_part(chosen)), data, chosen)
+    starts = options.starts(known.detach_weighted(part), numbers, chosen)
+    return Search(sets, data, part, known.starts(starts, part))
 
 
 def warn_user(fit: MixtureFit, answer: Answer, *, is_asked: bool) -> None:

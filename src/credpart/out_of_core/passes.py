@@ -15,7 +15,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from credpart._arrays import Array, IntArray
-from credpart._bootstrap.folds import BLOCK_ROWS, Kernel, Sums, run_kernel
+from credpart._bootstrap.folds import BLOCK_ROWS, Kernel, Sums, add_up, run_kernel
 from credpart._checks import LARGEST, in_cell
 from credpart._messages import ColumnName, Message, Name
 from credpart._progress import Progress, silent
@@ -178,14 +178,6 @@ class PartitionedRows:
         tasks = [(part, self.reading, kernel, i) for i, part in enumerate(self.partitions)]
         found = (sums for sums in in_order(fold_partition, tasks, self.n_jobs) if sums)
         return add_up(found)
-
-
-def add_up(parts: Iterator[Sums]) -> Sums:
-    """The sums of arrays, in order."""
-    total = list(next(parts))
-    for part in parts:
-        total = [array + more for array, more in zip(total, part, strict=True)]
-    return tuple(total)
 
 
 def fold_partition(part: Partition, reading: Reading, kernel: Kernel, number: int) -> Sums:

@@ -26,7 +26,6 @@ from credpart.mixture.search.grid_search import (
     FamilySearch,
     ModelSet,
     NestedStarts,
-    Partitions,
     grid_search,
 )
 from credpart.mixture.search.initialisation import scale
@@ -48,53 +47,52 @@ class SearchResult(NamedTuple):
     left_out: dict[Cell, str]
 
 
-def search_rows(
-    sets: Sequence[ModelSet],
-    data: WeightedTable,
-    part: WeightedTable,
-    starts: Sequence[Partitions],
-    wanted: Collection[Cell],
-    criterion: str,
-    limits: Limits,
-    n_jobs: int | None = None,
-    progress: Progress = silent,
-) -> SearchResult:
-    """`grid_search` from partitions of the data; or of a part of them, and then on all of them."""
-    if part is data:
-        return SearchResult(grid_search(sets, starts, limits, n_jobs, progress), {})
-    some = [on_part(models, part) for models in sets]
-    found = grid_search(
-        some, starts, limits, n_jobs, lambda stage, share: progress(stage, 0.5 * share)
-    )
-    kept, left_out = judge(some, found, wanted, criterion, part, float(data.weights.sum()))
-    jobs = [
-        (models, {cell: found[cell] for cell in kept if cell[0] == c and cell[1] in models.models})
-        for models in sets
-        for c in sorted({c for c, _ in kept})
-    ]
-    answers = {cell: found[cell] for cell in wanted if found[cell].flaw}
-    tasks = [(models, cells, limits) for models, cells in jobs if cells]
-    for done, refined in enumerate(run_tasks(refine, tasks, n_jobs)):
-        answers |= refined
-        progress("select", 0.5 + 0.5 * (done + 1) / len(tasks))
-    return SearchResult(answers, left_out)
+class Search(NamedTuple):
+    """Models on all objects, and where a search among them starts: perhaps on a part of these."""
 
+    sets: list[ModelSet]
+    data: WeightedTable  # all objects
+    part: WeightedTable  # those that the search starts on: the data themselves, or a subsample
+    starts: list[dict[int, IntArray]]  # partitions of the part, by number of clusters
 
-def run_regularised(
-    models: ModelSet,
-    data: WeightedTable,
-    part: WeightedTable,
-    cell: Cell,
-    resp: Array,
-    limits: Limits,
-) -> Answer:
-    """The mixture with pseudo-observations, from responsibilities of the data or of a part."""
-    some = (models if part is data else on_part(models, part)).regularised(resp)
-    answer = FamilySearch(some, [cell[0]], limits).run_alone(cell, resp)
-    if part is data:
-        return answer
-    problem = models.problem._replace(family=some.problem.family)
-    return refine(models._replace(problem=problem), {cell: answer}, limits)[cell]
+    def run(
+        self,
+        wanted: Collection[Cell],
+        criterion: str,
+        limits: Limits,
+        n_jobs: int | None = None,
+        progress: Progress = silent,
+    ) -> SearchResult:
+        """`grid_search`; of a part of the data first, and then on all of them where it matters."""
+        if self.part is self.data:
+            found = grid_search(self.sets, self.starts, limits, n_jobs, progress)
+            return SearchResult(found, {})
+        some = [on_part(models, self.part) for models in self.sets]
+        found = grid_search(
+            some, self.starts, limits, n_jobs, lambda stage, share: progress(stage, 0.5 * share)
+        )
+        kept, left_out = judge(some, found, wanted, criterion, self)
+        answers = {cell: found[cell] for cell in wanted if found[cell].flaw}
+        tasks = [
+            (models, {cell: found[cell] for cell in cells}, limits)
+            for models in self.sets
+            for c in sorted({c for c, _ in kept})
+            if (cells := [cell for cell in kept if cell[0] == c and cell[1] in models.models])
+        ]
+        for done, refined in enumerate(run_tasks(refine, tasks, n_jobs)):
+            answers |= refined
+            progress("select", 0.5 + 0.5 * (done + 1) / len(tasks))
+        return SearchResult(answers, left_out)
+
+    def run_regularised(self, cell: Cell, resp: Array, limits: Limits) -> Answer:
+        """The mixture with pseudo-observations, from responsibilities (c, n) of the part."""
+        models, is_all = self.sets[-1], self.part is self.data
+        some = (models if is_all else on_part(models, self.part)).regularised(resp)
+        answer = FamilySearch(some, [cell[0]], limits).run_alone(cell, resp)
+        if is_all:
+            return answer
+        problem = models.problem._replace(family=some.problem.family)
+        return refine(models._replace(problem=problem), {cell: answer}, limits)[cell]
 
 
 def on_part(models: ModelSet, part: WeightedTable) -> ModelSet:
@@ -146,8 +144,7 @@ def judge(
     found: dict[Cell, Answer],
     wanted: Collection[Cell],
     criterion: str,
-    part: WeightedTable,
-    total: float,
+    search: Search,
 ) -> tuple[list[Cell], dict[Cell, str]]:
     """Which cells to refine on all objects, by their answers on a part; and why not the others.
 
@@ -160,9 +157,10 @@ def judge(
     U, k = [], []
     for c, name in cells:
         family, params = found[c, name].problem.family, found[c, name].mixture.params
-        U.append(contributions(criterion, family, params, part.values))
+        U.append(contributions(criterion, family, params, search.part.values))
         k.append(rows[name].n_parameters(family, c))
-    chances = chances_on_all(criterion, np.array(U), np.array(k, dtype=float), part.weights, total)
+    weights, total = search.part.weights, float(search.data.weights.sum())
+    chances = chances_on_all(criterion, np.array(U), np.array(k, dtype=float), weights, total)
     numbers = np.array([c for c, _ in cells])
     leads = [np.flatnonzero(numbers == c) for c in np.unique(numbers)]
     is_kept = chances.is_real.copy()
