@@ -17,7 +17,7 @@ from credpart.errors import ExistingFileError, FileContentError, InputError, Mis
 from credpart.mixture import fit_mixture
 from credpart.mixture.optimisation.e_step import e_step_of_block
 from credpart.out_of_core import partitioned_sources, resumable_run
-from credpart.out_of_core.partitioned_sources import open_source
+from credpart.out_of_core.partitioned_sources import open_partitions
 from credpart.out_of_core.passes import PartitionedRows, Reading, count_rows, draw_rows
 
 N, FILES = 20_000, 5
@@ -235,7 +235,7 @@ def test_kinds_of_sources_hold_the_same_rows(cells, tmp_path):
     dask_array = pytest.importorskip("dask.array").from_array(frame.to_numpy(), chunks=(6000, 1))
     reading = Reading(("x", "y"))
     for source in (frame, str(tmp_path), dask_frame, cells[0], dask_array):
-        opened = open_source(source)
+        opened = open_partitions(source)
         how = reading if opened.has_names else Reading(("0", "1"))
         drawn = [draw_rows(part, how, 0, i, 2.0) for i, part in enumerate(opened.partitions)]
         assert np.array_equal(np.concatenate([part.values for part in drawn]), frame.to_numpy())
@@ -244,14 +244,14 @@ def test_kinds_of_sources_hold_the_same_rows(cells, tmp_path):
 
 def test_small_row_groups_make_one_partition(cells, monkeypatch):
     monkeypatch.setattr(partitioned_sources, "PARTITION_ROWS", 3000)
-    parts = open_source(cells[0]).partitions
+    parts = open_partitions(cells[0]).partitions
     assert [part.n_rows for part in parts] == [3000, 1000] * FILES
     assert [part.first_row for part in parts] == [0, 3000] * FILES
 
 
 def test_no_frame_is_longer_than_the_limit(cells, monkeypatch):
     monkeypatch.setattr(partitioned_sources, "FRAME_ROWS", 700)
-    for part in open_source(cells[0]).partitions:
+    for part in open_partitions(cells[0]).partitions:
         sizes = [len(frame) for frame in part.frames(["x"])]
         assert max(sizes) <= 700
         assert sum(sizes) == part.n_rows
@@ -261,7 +261,7 @@ def test_passes_over_partitions_add_up_to_those_of_data_in_memory(cells):
     X = cells[1][["x", "y"]].to_numpy()
     fit = fit_mixture(X[:500], 3, "VVV")
     kernel = partial(e_step_of_block, fit.family, fit.internal, False)
-    rows = PartitionedRows(open_source(cells[0]).partitions, Reading(("x", "y")))
+    rows = PartitionedRows(open_partitions(cells[0]).partitions, Reading(("x", "y")))
     for one, other in zip(rows.fold(kernel), RowsInMemory(X, np.ones(N)).fold(kernel), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-6)
 

@@ -20,11 +20,11 @@ from credpart.mixture.search.initialisation import (
     balance,
     ellipsoidal,
     ellipsoidal_cost,
+    group_moments,
     scale,
     small_groups,
     sphere,
     starting_partitions,
-    summarise,
     unite,
     ward,
 )
@@ -107,7 +107,7 @@ def test_agglomeration_merges_the_cheapest_pair():
     for k, members in enumerate(groups):
         expected[members] = k
     cost = partial(ellipsoidal_cost, unit=unit)
-    found = agglomerate(summarise(Z, np.arange(25)), cost, [4])[4]
+    found = agglomerate(group_moments(Z, np.arange(25)), cost, [4])[4]
     assert adjusted_rand_score(expected, found) == 1.0
 
 
@@ -123,7 +123,7 @@ def test_partitions_are_nested():
 def test_merged_groups_are_the_groups_of_the_union():
     Z = np.random.default_rng(0).standard_normal((30, 3))
     labels = np.arange(30) % 5
-    groups = summarise(Z, labels)
+    groups = group_moments(Z, labels)
     sizes, scatter = unite(groups.at([1]), groups.at([3, 4]))
     for place, other in enumerate((3, 4)):
         rows = Z[(labels == 1) | (labels == other)]
@@ -152,7 +152,7 @@ def test_a_flat_group_has_no_volume():
 
 @pytest.mark.parametrize("block", [1, 150, 10_000])
 def test_the_size_of_a_block_changes_nothing(monkeypatch, block):
-    groups = summarise(make_mixture3(30, random_state=0).X, np.arange(30) // 2)
+    groups = group_moments(make_mixture3(30, random_state=0).X, np.arange(30) // 2)
     cost = partial(ellipsoidal_cost, unit=0.1)
     own = cost(groups.sizes, groups.scatter)
     expected = all_rises(groups, own, cost)
@@ -248,7 +248,7 @@ def test_small_groups(monkeypatch):
         groups = small_groups(rows, 50)
         assert_array_equal(np.unique(groups), np.arange(groups.max() + 1))
         assert 40 <= groups.max() + 1 <= 50
-        within = summarise(rows, groups).scatter.trace().sum()
+        within = group_moments(rows, groups).scatter.trace().sum()
         assert within < 0.05 * ((rows - rows.mean(axis=0)) ** 2).sum()
     assert set(ward(Z, [2, 3])) == {2, 3}
 

@@ -25,7 +25,7 @@ from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation import Limits, Mixtures, Problem, Status
-from credpart.mixture.optimisation.e_step import e_step, log_certainty
+from credpart.mixture.optimisation.e_step import e_step, total_log_certainty
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.optimisation.mixtures import map_params
@@ -197,7 +197,7 @@ class FamilyRefit:
         k = np.array([n_parameters[code] for code in mixtures.structure.tolist()])
         loglik = mixtures.loglik - self.family.log_prior(mixtures.params) - self.unit
         certainty: Callable[[], Array] = partial(
-            log_certainty, self.problem, mixtures.params, mixtures.sample
+            total_log_certainty, self.problem, mixtures.params, mixtures.sample
         )
         if is_certain:
             certainty = partial(np.zeros, len(mixtures))

@@ -26,8 +26,7 @@ from credpart.errors import (
     MissingPackageError,
 )
 from credpart.tables import TextFormat
-from credpart.tables.sources import FrameCells, Source
-from credpart.tables.sources import open_source as open_file
+from credpart.tables.sources import FrameCells, Source, open_source
 
 FRAME_ROWS = 1 << 16  # rows that are read together
 PARTITION_ROWS = 1 << 18  # of small row groups, so many rows make a partition
@@ -215,7 +214,7 @@ class TextFile:
 
 def channels(name: str) -> tuple[Source, pd.DataFrame]:
     """An FCS file, and its channels as a frame."""
-    found = open_file(name, TextFormat())
+    found = open_source(name, TextFormat())
     if not isinstance(found.cells, FrameCells):
         raise FileContentError("source", name, "be an FCS file", Message("another one"))
     return found, found.cells.frame
@@ -320,7 +319,7 @@ class PartitionedSource:
         return [part.fingerprint() for part in self.partitions]
 
 
-def open_source(source: Any) -> PartitionedSource:
+def open_partitions(source: Any) -> PartitionedSource:
     """The partitions of files, of a Dask collection, or of data in memory.
 
     Parameters
@@ -332,9 +331,9 @@ def open_source(source: Any) -> PartitionedSource:
     Examples
     --------
     >>> import numpy as np
-    >>> open_source(np.zeros((300_000, 2))).columns
+    >>> open_partitions(np.zeros((300_000, 2))).columns
     ('0', '1')
-    >>> len(open_source(np.zeros((300_000, 2))).partitions)
+    >>> len(open_partitions(np.zeros((300_000, 2))).partitions)
     2
     """
     if hasattr(source, "to_delayed"):

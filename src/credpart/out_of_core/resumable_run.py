@@ -31,7 +31,7 @@ from credpart.focal import set_names
 from credpart.intervals import METHODS
 from credpart.mixture.families.base import MixtureFamily
 from credpart.mixture.models import MODELS, Model, read
-from credpart.out_of_core.partitioned_sources import PartitionedSource, arrow, open_source
+from credpart.out_of_core.partitioned_sources import PartitionedSource, arrow, open_partitions
 from credpart.out_of_core.passes import PartitionedRows, Reading, in_order, reading_of
 from credpart.out_of_core.stages import (
     SampledRows,
@@ -215,7 +215,7 @@ def check_request(
         raise InputError("pairs", landmarks, "all")
     sample_rows = check_integer("sample_rows", sample_rows, at_least=2)
     arrow()  # what is written needs it
-    found = open_source(source)
+    found = open_partitions(source)
     reading = reading_of(found, *table)
     _, models = read(np.zeros((2, len(reading.columns))), "model", model)
     if estimator["noise"] is not False or any(row.has_noise for row in models.values()):

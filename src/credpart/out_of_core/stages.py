@@ -155,7 +155,7 @@ def refine(
     """
     if n == len(table.values):
         return selection
-    kept, left_out = with_a_chance(selection, table, n)
+    kept, left_out = fits_to_refine(selection, table, n)
     fits: dict[Cell, MixtureFit] = {}
     limits = Limits(options.tol, min(options.max_iter, MOST_PASSES))
     for together in by_family([selection.fits[cell] for cell in kept]):
@@ -184,7 +184,9 @@ def refine(
     return replace(selection, fits=final, missing=missing)
 
 
-def with_a_chance(selection: Selection, table: Table, n: int) -> tuple[list[Cell], dict[Cell, str]]:
+def fits_to_refine(
+    selection: Selection, table: Table, n: int
+) -> tuple[list[Cell], dict[Cell, str]]:
     """Which fits may be the best on all rows, by the sample; and why others may not.
 
     The rule is that of searches of large data in memory: the difference of two criteria is a sum

@@ -49,7 +49,7 @@ NoisyLocationScaleParams = _with_noise_share(LocationScaleParams, "NoisyLocation
 # and the noise share sum to 1.
 NoisyMixtureParams = _with_noise_share(MixtureParams, "NoisyMixtureParams")
 NoisyComponents = _with_noise_share(Components, "NoisyComponents")
-WITHOUT_NOISE: Mapping[type, Any] = {
+WITHOUT_NOISE: Mapping[type, type[Parameters]] = {
     NoisyGaussianParams: GaussianParams,
     NoisyLocationScaleParams: LocationScaleParams,
 }

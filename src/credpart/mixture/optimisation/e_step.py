@@ -90,7 +90,7 @@ def _part(data: Samples, sample: IntArray, rows: slice) -> tuple[Array, Array]:
     return some, weights[:, rows] if len(weights) == 1 else weights[sample, rows]
 
 
-def log_certainty(problem: Problem, params: Parameters, sample: IntArray) -> Array:
+def total_log_certainty(problem: Problem, params: Parameters, sample: IntArray) -> Array:
     """Weighted sum over objects of the log of the largest posterior, shape (b,)."""
     b, k = params[0].shape
     total = np.zeros(b)

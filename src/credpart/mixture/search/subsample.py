@@ -71,7 +71,7 @@ class Search(NamedTuple):
         found = grid_search(
             some, self.starts, limits, n_jobs, lambda stage, share: progress(stage, 0.5 * share)
         )
-        kept, left_out = judge(some, found, wanted, criterion, self)
+        kept, left_out = cells_to_refine(some, found, wanted, criterion, self)
         answers = {cell: found[cell] for cell in wanted if found[cell].flaw}
         tasks = [
             (models, {cell: found[cell] for cell in cells}, limits)
@@ -79,7 +79,7 @@ class Search(NamedTuple):
             for c in sorted({c for c, _ in kept})
             if (cells := [cell for cell in kept if cell[0] == c and cell[1] in models.models])
         ]
-        for done, refined in enumerate(run_tasks(refine, tasks, n_jobs)):
+        for done, refined in enumerate(run_tasks(refine_on_all, tasks, n_jobs)):
             answers |= refined
             progress("select", 0.5 + 0.5 * (done + 1) / len(tasks))
         return SearchResult(answers, left_out)
@@ -92,7 +92,7 @@ class Search(NamedTuple):
         if is_all:
             return answer
         problem = models.problem._replace(family=some.problem.family)
-        return refine(models._replace(problem=problem), {cell: answer}, limits)[cell]
+        return refine_on_all(models._replace(problem=problem), {cell: answer}, limits)[cell]
 
 
 def on_part(models: ModelSet, part: WeightedTable) -> ModelSet:
@@ -139,7 +139,7 @@ def stratified(groups: IntArray, m: int, rng: np.random.Generator) -> IntArray:
     return np.sort(order[rank < wanted[groups[order]]])
 
 
-def judge(
+def cells_to_refine(
     sets: Sequence[ModelSet],
     found: dict[Cell, Answer],
     wanted: Collection[Cell],
@@ -200,7 +200,9 @@ def chances_on_all(criterion: str, U: Array, k: Array, weights: Array, total: fl
     return Chances(values, is_real, why_not)
 
 
-def refine(models: ModelSet, found: dict[Cell, Answer], limits: Limits) -> dict[Cell, Answer]:
+def refine_on_all(
+    models: ModelSet, found: dict[Cell, Answer], limits: Limits
+) -> dict[Cell, Answer]:
     """The answers of models of one family and number of clusters on all objects."""
     names = [name for name in models.models if any(name == cell[1] for cell in found)]
     ((c, _), *_) = found
