@@ -71,11 +71,12 @@ def em(
 ) -> Mixtures:
     """Run EM until every mixture has converged, broken down, been given up, or met the limit.
 
-    With acceleration, an M-step takes extrapolated statistics in place of the expected ones.  If it
-    breaks down or lowers the likelihood, it is refused and a plain step follows: so the likelihood
-    never falls if the M-step of the family never lowers it.  After an extrapolated step,
-    convergence takes two small gains in a row, since one of them may be small far from the maximum.
-    A mixture that breaks down in a plain step keeps its last sound parameters.
+    With acceleration, an iteration starts from extrapolated statistics in place of the expected
+    ones.  Where this leads to no mixture or lowers the likelihood, it is refused, and a plain
+    iteration follows: so the likelihood never falls if the M-step of the family never lowers it.
+    An extrapolated iteration may gain little far from the maximum: there, convergence takes two
+    small gains in a row.  A mixture that breaks down in a plain iteration keeps its last sound
+    parameters.
     """
     is_going = (start.status == Status.NOT_CONVERGED) & (start.n_iter < limits.max_iter)
     rows = np.flatnonzero(is_going)  # of the mixtures that are under way
