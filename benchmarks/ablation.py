@@ -59,8 +59,8 @@ class Switch(NamedTuple):
 
 def no_offers(self: object, answers: object, new: object) -> None:
     """No starts from related models, but for those that are embedded."""
-    first, self.first = self.first, None  # type: ignore[attr-defined]
-    return first
+    embedded, self.embedded = self.embedded, None  # type: ignore[attr-defined]
+    return embedded
 
 
 def plain(*arguments: object, **options: object) -> object:

@@ -20,12 +20,17 @@ from credpart import (
     select_mixture,
 )
 from credpart._bootstrap import algorithm1, guard, large_samples
-from credpart._bootstrap.deviations import DrawnUnits, IndependentObjects, IndependentWeights
-from credpart._bootstrap.draws import RESAMPLING
+from credpart._bootstrap.deviations import (
+    DrawnUnits,
+    IndependentObjects,
+    IndependentWeights,
+    weighted_products,
+)
+from credpart._bootstrap.draws import RESAMPLING, with_replacement
 from credpart._bootstrap.folds import RowsInMemory
 from credpart._bootstrap.guard import paired_refits, resampled_e_step
 from credpart._bootstrap.large_samples import attempt_linear, stratified_rows, with_a_chance
-from credpart._bootstrap.linear import JointLinearisation, influence_products, influences
+from credpart._bootstrap.linear import JointLinearisation, influences
 from credpart._bootstrap.refits import Plan
 from credpart._bootstrap.units import Design, Units
 from credpart.cli import main
@@ -40,7 +45,7 @@ from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.optimisation.mixtures import map_params
 
 TIGHT = {"tol": 1e-13, "max_iter": 20_000}
-POISSON = RESAMPLING["nonparametric"].weigh
+POISSON = RESAMPLING["nonparametric"].weigh_alone
 
 
 def three_columns(n=500):
@@ -113,7 +118,7 @@ def test_products_hold_statistics_and_information():
     # The literal sums of facts that the products K are said to contain.
     X, fit = X3[:40], FITS["VVV"]
     (part,) = linearised(X3, fit).parts
-    (products,) = influence_products([part.candidate], X, np.full(40, 2.0), 0)
+    (products,) = weighted_products(partial(influences, [part.candidate]), X, np.full(40, 2.0), 0)
     phi, r = fit.family.features(X), fit.posteriors(X)
     k, p = r.shape[1], phi.shape[1]
     K = np.zeros((k * p, k * p))
@@ -150,7 +155,7 @@ def test_mean_statistics_are_inverted_by_the_m_step(name):
 def test_sums_over_blocks_are_those_over_all_rows(monkeypatch):
     monkeypatch.setattr("credpart._bootstrap.folds.BLOCK_ROWS", 64)
     (part,) = linearised(X3, FITS["EEE"]).parts
-    kernel = partial(influence_products, [part.candidate])
+    kernel = partial(weighted_products, partial(influences, [part.candidate]))
     (whole,) = kernel(X3, np.ones(len(X3)), 0)
     (one,), (two,) = (rows_of(X3, n_jobs=jobs).fold(kernel) for jobs in (1, 2))
     np.testing.assert_allclose(one, whole, rtol=1e-12, atol=1e-9)
@@ -438,7 +443,7 @@ def test_groups_of_one_object_have_the_covariance_of_independent_objects():
     objects, ones = distinct(X3, np.ones(len(X3))), np.ones(len(X3))
     content = csr_array(np.eye(len(objects.X)) * objects.weights)
     units = Units(content, np.ones(len(objects.X)), (slice(0, len(objects.X)),))
-    sampling = DrawnUnits(objects.X, float(ones.sum()), units, Units.counts)
+    sampling = DrawnUnits(objects.X, float(ones.sum()), units, with_replacement)
     grouped = JointLinearisation.of(rows_of(objects.X, objects.weights), [FITS["EEE"]], sampling)
     np.testing.assert_allclose(grouped.C, joint.C, atol=1e-9 * np.abs(joint.C).max())
 

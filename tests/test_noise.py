@@ -149,7 +149,7 @@ def test_starts_leave_out_objects_far_from_others(X):
     is_outlier = find_outliers(X)
     assert is_outlier[N_CLEAN:].all()
     assert is_outlier.mean() < 0.3
-    (partition,) = starts_without_outliers(X, np.ones(len(X)), [2], 1, 0, [_halves])
+    (partition,) = starts_without_outliers(X, [2], 1, 0, [_halves])
     assert (partition[2][N_CLEAN:] == -1).all()
     assert set(partition[2][~is_outlier]) == {0, 1}
 

@@ -16,9 +16,9 @@ from credpart.datasets import make_mixture1
 from credpart.errors import ExistingFileError, FileContentError, InputError, MissingFileError
 from credpart.mixture import fit_mixture
 from credpart.mixture.optimisation.e_step import e_step_of_block
-from credpart.out_of_core import clustering, sources
+from credpart.out_of_core import partitioned_sources, resumable_run
+from credpart.out_of_core.partitioned_sources import open_partitions
 from credpart.out_of_core.passes import PartitionedRows, Reading, count_rows, draw_rows
-from credpart.out_of_core.sources import open_source
 
 N, FILES = 20_000, 5
 OPTIONS = {
@@ -134,7 +134,7 @@ def test_a_run_that_is_killed_in_every_stage_ends_with_the_same_bytes(
 ):
     times = {}
     for stage in (*STAGES, "write_partition", "dump_model", "to_html"):
-        calls, original = [], getattr(clustering, stage)
+        calls, original = [], getattr(resumable_run, stage)
 
         def interrupt(*args, stage=stage, calls=calls, original=original, **kwargs):
             calls.append(args)
@@ -143,7 +143,7 @@ def test_a_run_that_is_killed_in_every_stage_ends_with_the_same_bytes(
             raise Killed
 
         with monkeypatch.context() as patched:
-            patched.setattr(clustering, stage, interrupt)
+            patched.setattr(resumable_run, stage, interrupt)
             with pytest.raises(Killed):
                 run(cells, tmp_path / "out", resume=True)
         (begun,) = tmp_path.iterdir()  # hidden, and nothing else is there
@@ -164,7 +164,7 @@ def test_other_data_or_parameters_are_not_resumed(cells, tmp_path, monkeypatch):
     def killed(*args):
         raise Killed
 
-    monkeypatch.setattr(clustering, "refine", killed)
+    monkeypatch.setattr(resumable_run, "refine", killed)
     with pytest.raises(Killed):
         run((folder,), tmp_path / "out")
     with pytest.raises(InputError, match=r"`resume` must go on with .* got other parameters"):
@@ -179,7 +179,7 @@ def test_a_run_that_is_not_resumed_starts_again(cells, tmp_path, monkeypatch):
     def killed(*args):
         raise Killed
 
-    monkeypatch.setattr(clustering, "select_on_sample", killed)
+    monkeypatch.setattr(resumable_run, "select_on_sample", killed)
     for _ in range(2):
         with pytest.raises(Killed):
             run(cells, tmp_path / "out")
@@ -235,7 +235,7 @@ def test_kinds_of_sources_hold_the_same_rows(cells, tmp_path):
     dask_array = pytest.importorskip("dask.array").from_array(frame.to_numpy(), chunks=(6000, 1))
     reading = Reading(("x", "y"))
     for source in (frame, str(tmp_path), dask_frame, cells[0], dask_array):
-        opened = open_source(source)
+        opened = open_partitions(source)
         how = reading if opened.has_names else Reading(("0", "1"))
         drawn = [draw_rows(part, how, 0, i, 2.0) for i, part in enumerate(opened.partitions)]
         assert np.array_equal(np.concatenate([part.values for part in drawn]), frame.to_numpy())
@@ -243,15 +243,15 @@ def test_kinds_of_sources_hold_the_same_rows(cells, tmp_path):
 
 
 def test_small_row_groups_make_one_partition(cells, monkeypatch):
-    monkeypatch.setattr(sources, "PARTITION_ROWS", 3000)
-    parts = open_source(cells[0]).partitions
+    monkeypatch.setattr(partitioned_sources, "PARTITION_ROWS", 3000)
+    parts = open_partitions(cells[0]).partitions
     assert [part.n_rows for part in parts] == [3000, 1000] * FILES
     assert [part.first_row for part in parts] == [0, 3000] * FILES
 
 
 def test_no_frame_is_longer_than_the_limit(cells, monkeypatch):
-    monkeypatch.setattr(sources, "FRAME_ROWS", 700)
-    for part in open_source(cells[0]).partitions:
+    monkeypatch.setattr(partitioned_sources, "FRAME_ROWS", 700)
+    for part in open_partitions(cells[0]).partitions:
         sizes = [len(frame) for frame in part.frames(["x"])]
         assert max(sizes) <= 700
         assert sum(sizes) == part.n_rows
@@ -261,7 +261,7 @@ def test_passes_over_partitions_add_up_to_those_of_data_in_memory(cells):
     X = cells[1][["x", "y"]].to_numpy()
     fit = fit_mixture(X[:500], 3, "VVV")
     kernel = partial(e_step_of_block, fit.family, fit.internal, False)
-    rows = PartitionedRows(open_source(cells[0]).partitions, Reading(("x", "y")))
+    rows = PartitionedRows(open_partitions(cells[0]).partitions, Reading(("x", "y")))
     for one, other in zip(rows.fold(kernel), RowsInMemory(X, np.ones(N)).fold(kernel), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-6)
 

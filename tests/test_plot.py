@@ -41,7 +41,7 @@ from credpart.plot._components import along, densities, joint_densities, moments
 from credpart.plot._palette import colours, set_styles
 from credpart.plot._scene import hull
 from credpart.plot.curves import spread
-from credpart.plot.pairs import condensed_row
+from credpart.plot.pairwise import condensed_row
 
 IRIS = load_iris()
 SAMPLE = make_mixture2(60, random_state=0)

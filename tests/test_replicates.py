@@ -490,9 +490,9 @@ def test_the_pilot_keeps_winners_and_what_comes_close():
     plan = Plan(objects, (FIT,) * 4, "nonparametric", "bic", "none", Limits(1.0, 1), is_choice=True)
     pilot = refit(plan, np.random.SeedSequence(0).spawn(4))
     #        sometimes wins, close with a wide spread, far, cannot be fitted
-    lead = [[0, -2, -50, -np.inf], [0, -9, -51, -np.inf], [-60, 0, -52, -np.inf]]
+    behind = [[0, 2, 50, np.inf], [0, 9, 51, np.inf], [60, 0, 52, np.inf]]
     fits = tuple(replace(FIT, model=name) for name in ("EII", "VII", "EEI", "VVI"))
-    kept = contenders(replace(plan, fits=fits), [pilot._replace(lead=np.array(lead))])
+    kept = contenders(replace(plan, fits=fits), [pilot._replace(behind=np.array(behind))])
     assert [fit.model for fit in kept.fits] == ["EII", "VII"]
 
 

@@ -28,9 +28,10 @@ from credpart.focal import set_names
 from credpart.intervals import PairwiseIntervals, pairwise_intervals, pairwise_probabilities
 from credpart.mixture.covariance.structures import ONE_DIMENSION, STRUCTURES
 from credpart.mixture.families.noise import OUTLIER
-from credpart.mixture.fit import MixtureFit, SearchOptions, most_probable
+from credpart.mixture.fit import MixtureFit, SearchOptions
 from credpart.mixture.known_labels import NOTHING
 from credpart.mixture.models import MODELS, Model, rows_of
+from credpart.mixture.posteriors import most_probable
 from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.selection import select
 from credpart.result import CalibratedResult, Fitted, result_of

@@ -24,11 +24,12 @@ from credpart.intervals import Influence, PairwiseIntervals
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.families.base import MixtureFamily
 from credpart.mixture.families.labelled import Labelled
-from credpart.mixture.fit import MixtureFit, score
+from credpart.mixture.fit import MixtureFit
 from credpart.mixture.known_labels import ALL, KnownLabels
 from credpart.mixture.models import MODELS
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.optimisation.mixtures import take_params
+from credpart.mixture.posteriors import score
 from credpart.mixture.search.selection import Selection
 from credpart.pairs import Landmarks, Sample
 from credpart.partition import EvidentialPartition

@@ -28,8 +28,9 @@ from credpart.calibration_options import CalibrationOptions
 from credpart.errors import InputError, InputTypeError
 from credpart.intervals import METHODS, PairwiseIntervals, by_object, pairwise_intervals
 from credpart.mixture.distinct import distinct
-from credpart.mixture.fit import MixtureFit, most_probable
+from credpart.mixture.fit import MixtureFit
 from credpart.mixture.known_labels import NOTHING, KnownLabels
+from credpart.mixture.posteriors import most_probable
 from credpart.mixture.search.selection import Selection
 from credpart.pairs import (
     Chosen,

@@ -14,7 +14,7 @@ from credpart.mixture.families.gaussian import Gaussian
 from credpart.mixture.optimisation import e_step as e_step_module
 from credpart.mixture.optimisation.anderson import Anderson
 from credpart.mixture.optimisation.convergence import Status
-from credpart.mixture.optimisation.e_step import blocks, e_step, log_certainty, normalise
+from credpart.mixture.optimisation.e_step import blocks, e_step, normalise, total_log_certainty
 from credpart.mixture.optimisation.maximise import SINGLE
 from credpart.mixture.optimisation.mixtures import Mixtures, take_params
 from credpart.mixture.search.initialisation import ward
@@ -136,7 +136,7 @@ def test_log_certainty_is_the_literal_sum_over_objects():
     features, weights = problem.data
     joint = problem.family.log_joint(features, params)
     largest = joint.max(axis=1) - logsumexp(joint, axis=1)
-    actual = log_certainty(problem, params, ALL)
+    actual = total_log_certainty(problem, params, ALL)
     np.testing.assert_allclose(actual, (weights * largest).sum(axis=1))
 
 

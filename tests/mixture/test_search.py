@@ -34,7 +34,7 @@ def sets_of(X, models):
 
 
 def searched(X, numbers, models, limits=LIMITS, **options):
-    starts = starting_partitions(X, np.ones(len(X)), numbers, 4)
+    starts = starting_partitions(X, numbers, 4)
     return grid_search(sets_of(X, models), starts, limits, **options)
 
 
@@ -111,13 +111,13 @@ def test_flat_component_that_chance_does_not_explain_is_kept():
 
 def test_cells_side_by_side_are_cells_alone(cloud):
     search = family_search(cloud, [1, 2, 4], limits=Limits(1e-10, 3000))
-    start = from_partitions(search, starting_partitions(cloud, np.ones(100), [1, 2, 4], 1))
+    start = from_partitions(search, starting_partitions(cloud, [1, 2, 4], 1))
     together = maximise(search.problem, start, search.limits)
     assert sorted(together.slot) == list(range(len(search.cells)))
     for i in range(0, len(start), 5):
         c, model = cell = search.cells[start.slot[i]]
         alone = FamilySearch(sets_of(cloud, [model])[0], [c], search.limits)
-        labels = starting_partitions(cloud, np.ones(100), [c], 1)[0][c]
+        labels = starting_partitions(cloud, [c], 1)[0][c]
         found = alone.run_alone(cell, 1.0 * (labels == np.arange(c)[:, None]))
         assert loglik_of(found) == pytest.approx(together.loglik[i], rel=1e-8)
         assert found.mixture.params.means.shape == (1, c, 2)
@@ -181,7 +181,7 @@ def test_a_run_counts_by_where_it_ends(data, cell):
 
 def test_starts_that_are_given_up_cost_no_cell(cloud):
     search = family_search(cloud, [3])
-    start = from_partitions(search, starting_partitions(cloud, np.ones(100), [3], 4))
+    start = from_partitions(search, starting_partitions(cloud, [3], 4))
     limits = Limits(1e-5, 2000)
     every = maximise(search.problem, start, limits)
     some = maximise(search.problem, start, limits, EarlyStopping(search.value, len(search.cells)))
@@ -213,7 +213,7 @@ def test_where_the_leader_becomes_singular_a_start_that_was_given_up_goes_on():
 
 def test_models_start_from_those_nested_in_them_and_those_they_are_nested_in(cloud):
     search = family_search(cloud, [1, 2])
-    found = from_partitions(search, starting_partitions(cloud, np.ones(100), [1, 2], 1))
+    found = from_partitions(search, starting_partitions(cloud, [1, 2], 1))
     ended = maximise(search.problem, found, search.limits)
     offers = NestedStarts(search)
     every = offers(ended, np.arange(len(search.cells)))
@@ -246,7 +246,7 @@ def test_the_same_partition_starts_once():
 
 def test_every_model_starts_from_every_partition(cloud):
     search = family_search(cloud, [2, 3], ["EII", "VVV"])
-    starts = starting_partitions(cloud, np.ones(100), [2, 3], 2)
+    starts = starting_partitions(cloud, [2, 3], 2)
     made = list(search._partitions(starts))
     assert [cell for cell, _ in made[:4]] == [(2, "EII"), (2, "VVV"), (3, "EII"), (3, "VVV")]
     assert len(made) == 8

@@ -22,7 +22,7 @@ from credpart._bootstrap.large_samples import (
     can_shrink,
     shrunken_refits,
 )
-from credpart._bootstrap.refits import Plan, Refits, cell_of, contenders, join, refit
+from credpart._bootstrap.refits import Plan, Refits, contenders, join, refit
 from credpart._bootstrap.replicates import Replicates
 from credpart._bootstrap.units import Design
 from credpart._checks import check_choice, check_integer, check_weights
@@ -236,7 +236,7 @@ def _check_fits(fit: MixtureFit | Sequence[MixtureFit]) -> tuple[MixtureFit, ...
     fits = (fit,) if isinstance(fit, MixtureFit) else tuple(fit)
     if len({(one.columns, one.n_objects) for one in fits}) != 1:
         raise InputError("fit", "hold fits of the same data", list(fits))
-    if len({cell_of(one) for one in fits}) < len(fits):
+    if len({one.cell for one in fits}) < len(fits):
         once = "hold one fit of each model and number of clusters"
         raise InputError("fit", once, list(fits))
     return fits

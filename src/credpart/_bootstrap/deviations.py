@@ -16,12 +16,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.random import Generator, SeedSequence
+from numpy.random import SeedSequence
 
 from credpart._arrays import Array
-from credpart._bootstrap.draws import Weigh
-from credpart._bootstrap.folds import BLOCK_ROWS
-from credpart._bootstrap.units import Units
+from credpart._bootstrap.folds import BLOCK_ROWS, Sums
+from credpart._bootstrap.units import Units, Weigh
+
+BLOCK_VALUES = 1 << 19  # contributions of the objects whose products are added together
+SMALLEST_BLOCK = 256  # objects whose products are added together
 
 Contribute = Callable[[Array], Array]  # objects (n, d) -> what each contributes (n, w), at last 1
 
@@ -106,6 +108,18 @@ class IndependentObjects(NamedTuple):
         return IndependentWeights(self.weigh, seeds)
 
 
+def weighted_products(contribute: Contribute, X: Array, weights: Array, block: int) -> Sums:
+    """Weighted products (w, w) of what objects contribute; the last row of these are the sums."""
+    width = contribute(X[:1]).shape[1]
+    size = max(SMALLEST_BLOCK, BLOCK_VALUES // width)
+    products = np.zeros((width, width))
+    for first in range(0, len(X), size):
+        rows = slice(first, first + size)
+        U = contribute(X[rows])
+        products += (weights[rows, None] * U).T @ U
+    return (products,)
+
+
 def covariance(products: Array) -> Array:
     """Covariance of sums over samples of independent objects, from the weighted products (w, w)."""
     sums = products[-1]
@@ -117,7 +131,7 @@ class UnitDeviations(NamedTuple):
 
     sums: Array  # (u, w): what the objects of a unit contribute
     units: Units
-    draw_units: Callable[[Units, Generator], Array]
+    weigh: Weigh
 
     @property
     def total(self) -> Array:
@@ -148,7 +162,7 @@ class UnitDeviations(NamedTuple):
         """Deviations (b, w - 1) of the samples that refits with these seeds have."""
         found, total = np.empty((len(seeds), len(self.total))), self.total
         for b, seed in enumerate(seeds):
-            sums = self.draw_units(self.units, np.random.default_rng(seed)) @ self.sums
+            sums = self.units.draw(self.weigh, np.random.default_rng(seed)) @ self.sums
             found[b] = sums * (total[-1] / sums[-1]) - total
         return found[:, :-1]
 
@@ -173,11 +187,11 @@ class DrawnUnits(NamedTuple):
     X: Array
     total: float
     units: Units
-    draw_units: Callable[[Units, Generator], Array]
+    weigh: Weigh
 
     def deviations(self, contribute: Contribute, products: Array) -> UnitDeviations:
         """From what objects contribute, summed by unit."""
-        return UnitDeviations(self.sums(contribute), self.units, self.draw_units)
+        return UnitDeviations(self.sums(contribute), self.units, self.weigh)
 
     def sums(self, contribute: Contribute) -> Array:
         """What the objects of each unit contribute, summed, in one draw of it: shape (u, w)."""
@@ -192,5 +206,5 @@ class DrawnUnits(NamedTuple):
 
     def weights(self, seeds: Sequence[SeedSequence]) -> GivenWeights:
         """The weights of objects in some samples."""
-        drawn = [self.draw_units(self.units, np.random.default_rng(seed)) for seed in seeds]
+        drawn = [self.units.draw(self.weigh, np.random.default_rng(seed)) for seed in seeds]
         return GivenWeights(self.units.weights(np.array(drawn), self.total))

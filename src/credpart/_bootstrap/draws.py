@@ -5,13 +5,14 @@ one is a new sample from the fit.  Each has a random stream of its own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from credpart._arrays import Array
-from credpart._bootstrap.units import Units
+from credpart._bootstrap.units import Units, Weigh
 from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family
 from credpart.mixture.fit import MixtureFit
@@ -31,35 +32,31 @@ class Draws(NamedTuple):
         return Samples(np.array([family.features(sample) for sample in self.X]), self.weights)
 
 
-def nonparametric(
+def with_replacement(seen: Array, rng: Generator) -> Array:
+    """Counts of as many draws with replacement as were seen in all, with the same total."""
+    total = seen.sum()
+    size = max(1, round(total))
+    return rng.multinomial(size, seen / total) * (total / size)
+
+
+def dirichlet(seen: Array, rng: Generator) -> Array:
+    """Dirichlet weights, the smooth counterpart of counts, with the total of what was seen."""
+    drawn = np.asarray(rng.standard_gamma(seen))
+    return np.asarray(drawn * (seen.sum() / drawn.sum()))
+
+
+def reweighted(
+    weigh: Weigh,
     objects: DistinctObjects,
     fit: MixtureFit,
     streams: Sequence[Generator],
     units: Units | None = None,
 ) -> Draws:
-    """Counts of n draws with replacement (Algorithm 1, line 2), or of draws of units."""
-    total = objects.weights.sum()
-    if units is not None:
-        drawn = np.array([units.counts(rng) for rng in streams])
-        return Draws(objects.X, units.weights(drawn, total))
-    size = round(total)
-    counts = [rng.multinomial(size, objects.weights / total) for rng in streams]
-    return Draws(objects.X, np.array(counts, dtype=float) * (total / size))
-
-
-def bayesian(
-    objects: DistinctObjects,
-    fit: MixtureFit,
-    streams: Sequence[Generator],
-    units: Units | None = None,
-) -> Draws:
-    """Dirichlet weights: the smooth counterpart of counts."""
-    if units is not None:
-        drawn = np.array([units.dirichlet(rng) for rng in streams])
-        return Draws(objects.X, units.weights(drawn, objects.weights.sum()))
-    draws = np.array([rng.standard_gamma(objects.weights) for rng in streams])
-    scale = objects.weights.sum() / draws.sum(axis=1, keepdims=True)
-    return Draws(objects.X, draws * scale)
+    """The same objects with other weights (Algorithm 1, line 2), or those of draws of units."""
+    if units is None:
+        return Draws(objects.X, np.array([weigh(objects.weights, rng) for rng in streams]))
+    drawn = np.array([units.draw(weigh, rng) for rng in streams])
+    return Draws(objects.X, units.weights(drawn, objects.weights.sum()))
 
 
 def parametric(
@@ -82,37 +79,38 @@ def parametric(
     return Draws(samples, np.full((len(streams), size), total / size))
 
 
-Weigh = Callable[[Array, Generator], Array]  # weights of objects -> weights in a bootstrap sample
-
-
 class Resampling(NamedTuple):
     """How replicates are drawn, and how many rows of features each is refitted to."""
 
     draw: Callable[[DistinctObjects, MixtureFit, Sequence[Generator], Units | None], Draws]
     n_rows: Callable[[DistinctObjects], int] = lambda objects: len(objects.X)
-    # Weights that do not depend on those of other objects, so that blocks of objects can be weighed
-    # on their own.  The total varies, which changes no mixture.  None where objects are new.
+    # Weights of objects or units that have the total of the data; None where objects are new.
     weigh: Weigh | None = None
-    # How often units are drawn; None where objects are new.
-    draw_units: Callable[[Units, Generator], Array] | None = None
+    # Weights that do not depend on those of other objects, so that blocks of objects can be weighed
+    # on their own.  The total varies, which changes no mixture.
+    weigh_alone: Weigh | None = None
     # By how much twice the log-likelihood rises in a replicate for each parameter, since the sample
     # repeats what is peculiar to the data.
     optimism: float = 1.0
 
 
-def poisson_counts(weights: Array, rng: Generator) -> Array:
+def poisson_counts(seen: Array, rng: Generator) -> Array:
     """Counts whose law, given their total, is that of draws with replacement."""
-    return rng.poisson(weights).astype(float)
+    return rng.poisson(seen).astype(float)
 
 
-def _gamma(weights: Array, rng: Generator) -> Array:
+def gamma_weights(seen: Array, rng: Generator) -> Array:
     """Weights whose law, divided by their total, is that of Dirichlet weights."""
-    return rng.standard_gamma(weights)
+    return rng.standard_gamma(seen)
+
+
+def _by_weights(weigh: Weigh, weigh_alone: Weigh) -> Resampling:
+    return Resampling(partial(reweighted, weigh), weigh=weigh, weigh_alone=weigh_alone)
 
 
 RESAMPLING: Mapping[str, Resampling] = {
-    "nonparametric": Resampling(nonparametric, weigh=poisson_counts, draw_units=Units.counts),
-    "bayesian": Resampling(bayesian, weigh=_gamma, draw_units=Units.dirichlet),
+    "nonparametric": _by_weights(with_replacement, poisson_counts),
+    "bayesian": _by_weights(dirichlet, gamma_weights),
     "parametric": Resampling(
         parametric, lambda objects: round(objects.weights.sum()), optimism=0.0
     ),

@@ -5,7 +5,7 @@ order of the blocks.  So the same code serves objects in memory and in partition
 jobs changes no bit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from credpart._arrays import Array
@@ -37,11 +37,15 @@ class RowsInMemory(NamedTuple):
         """The sums over all blocks of what the kernel returns, added in their order."""
         blocks = [slice(i, i + BLOCK_ROWS) for i in range(0, len(self.X), BLOCK_ROWS)]
         tasks = [(kernel, self.X[rows], self.weights[rows], i) for i, rows in enumerate(blocks)]
-        parts = run_tasks(run_kernel, tasks, self.n_jobs)
-        total = list(next(parts))
-        for part in parts:
-            total = [array + more for array, more in zip(total, part, strict=True)]
-        return tuple(total)
+        return add_up(run_tasks(run_kernel, tasks, self.n_jobs))
+
+
+def add_up(parts: Iterator[Sums]) -> Sums:
+    """The sums of arrays, in order."""
+    total = list(next(parts))
+    for part in parts:
+        total = [array + more for array, more in zip(total, part, strict=True)]
+    return tuple(total)
 
 
 def run_kernel(kernel: Kernel, X: Array, weights: Array, block: int) -> Sums:

@@ -21,8 +21,9 @@ from credpart._bootstrap.deviations import SampleWeights
 from credpart._bootstrap.folds import Rows, Sums
 from credpart._bootstrap.linear import Linearisation, Moved
 from credpart.mixture.families.base import Family, Parameters
-from credpart.mixture.optimisation.e_step import e_step, normalise
-from credpart.mixture.optimisation.mixtures import Problem, Samples, map_params
+from credpart.mixture.optimisation.e_step import e_step
+from credpart.mixture.optimisation.mixtures import Problem, map_params
+from credpart.mixture.posteriors import bayes_rule
 
 N_REFITS = 30
 FOUND = 0.02  # standard deviations of a replicate: a smaller step of Newton's method is the last
@@ -39,7 +40,7 @@ def resampled_e_step(
     block: int,
 ) -> Sums:
     """Log-likelihoods (b,) and statistics (b, k, p) of mixtures, each on a bootstrap sample."""
-    problem = Problem(family, Samples(family.features(X), samples(weights, block)))
+    problem = Problem.of(family, X, samples(weights, block))
     return e_step(problem, params, np.arange(len(samples)), in_single=True)
 
 
@@ -92,22 +93,16 @@ def ambiguous_objects(X: Array, posteriors: Array, weights: Array, rng: Generato
     return X[np.unique(np.concatenate(chosen))] if chosen else X[:0]
 
 
-def posteriors_under(family: Family, params: Parameters, X: Array) -> Array:
-    """Posteriors (b, k, n) of objects."""
-    joint = family.log_joint(family.features(X), params)
-    normalise(joint)
-    return joint
-
-
 def relative_errors(part: Linearisation, pairs: PairedRefits, X: Array) -> tuple[Array, Array]:
     """For each cluster: error of the predicted posteriors relative to their spread, and the spread.
 
     Both are root mean squares over refits and objects.
     """
-    candidate = part.candidate
+    family, at_fit = part.candidate.family, part.candidate.params
+    features = family.features(X)
     fit, predicted, true = (
-        posteriors_under(candidate.family, params, X)
-        for params in (candidate.params, pairs.predicted.params, pairs.true.params)
+        bayes_rule(family, features, params)[0]
+        for params in (at_fit, pairs.predicted.params, pairs.true.params)
     )
     spread = np.sqrt(((true - fit) ** 2).mean(axis=(0, 2)))
     error = np.sqrt(((predicted - true) ** 2).mean(axis=(0, 2)))

@@ -17,7 +17,7 @@ import numpy as np
 
 from credpart._arrays import Array, IntArray, Single
 from credpart._bootstrap.deviations import DrawnUnits, IndependentObjects, UnitDeviations
-from credpart._bootstrap.draws import poisson_counts
+from credpart._bootstrap.draws import poisson_counts, with_replacement
 from credpart._bootstrap.folds import RowsInMemory
 from credpart._bootstrap.linear import JointLinearisation, influences
 from credpart._bootstrap.units import Units
@@ -28,7 +28,7 @@ from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family, Parameters
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.optimisation.convergence import Status
-from credpart.mixture.optimisation.e_step import normalise
+from credpart.mixture.posteriors import bayes_rule
 
 MOST_JACKKNIFED = 2000  # objects or groups; of more, a sample: acceleration falls as 1 / sqrt(n)
 BLOCK_VALUES = 1 << 22  # moves of posteriors that are computed together, in double precision
@@ -60,9 +60,7 @@ class MixtureInfluence:
 
         Here x are the derivatives of the log joint densities.
         """
-        joint = self.family.log_joint(features, self.params)
-        normalise(joint)
-        posteriors = joint[0].T[:, :, None]
+        posteriors = bayes_rule(self.family, features, self.params)[0][0].T[:, :, None]
         x = (features @ directions).reshape(len(features), *self.moves.shape[1::-1])
         x -= (posteriors * x).sum(axis=1, keepdims=True)
         return np.asarray(posteriors * x, dtype=np.float32)
@@ -102,9 +100,9 @@ def _linearised(
         frequency, chosen = weights, _some(len(X), seed)
         beyond = contribute(X[chosen])[:, :size] - part.statistics.ravel() / joint.n
     else:
-        sums = DrawnUnits(X, joint.n, units, Units.counts).sums(contribute)
+        sums = DrawnUnits(X, joint.n, units, with_replacement).sums(contribute)
         frequency, chosen = units.frequency, _some(len(sums), seed)
-        beyond = UnitDeviations(sums, units, Units.counts).beyond[chosen, :size]
+        beyond = UnitDeviations(sums, units, with_replacement).beyond[chosen, :size]
     if not part.rate < 1.0:
         return None
     moves = (beyond @ part.inverse.T @ part.N.T).reshape(-1, *part.statistics.shape)

@@ -14,21 +14,28 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart._bootstrap.deviations import DrawnUnits, IndependentObjects, Sampling, covariance
+from credpart._bootstrap.deviations import (
+    DrawnUnits,
+    IndependentObjects,
+    Sampling,
+    covariance,
+    weighted_products,
+)
 from credpart._bootstrap.draws import RESAMPLING
-from credpart._bootstrap.folds import Rows, RowsInMemory, Sums
+from credpart._bootstrap.folds import Rows, RowsInMemory
 from credpart._bootstrap.guard import N_REFITS, ambiguous_objects, paired_refits, relative_errors
 from credpart._bootstrap.linear import NEAR, Candidate, JointLinearisation
-from credpart._bootstrap.refits import SPREADS, Plan, Refits, cell_of, join
+from credpart._bootstrap.refits import SPREADS, Plan, Refits, join
 from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._threads import one_blas_thread
-from credpart.mixture.criteria import CRITERIA, chosen_by
+from credpart.mixture.criteria import CRITERIA, chosen_by, contributions
 from credpart.mixture.distinct import DistinctObjects
-from credpart.mixture.fit import REGULARIZATIONS, MixtureFit, largest_posterior, score
-from credpart.mixture.optimisation import Mixtures, Problem, Samples, Status
+from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
+from credpart.mixture.optimisation import Mixtures, Problem, Status
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.optimisation.mixtures import map_params
+from credpart.mixture.posteriors import score
 
 LINEAR_FROM = 10_000  # distinct objects: fewer are refitted in seconds
 FULL_ROWS = 100_000  # distinct objects: of more, a subsample of this size is refitted
@@ -103,11 +110,11 @@ def attempt_with(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attem
 def sampling_of(plan: Plan) -> Sampling | None:
     """What is drawn from the objects; None where samples are new objects."""
     row, (X, weights, _) = RESAMPLING[plan.resampling], plan.objects
-    if row.weigh is None or row.draw_units is None:
+    if row.weigh is None or row.weigh_alone is None:
         return None
     if plan.units is None:
-        return IndependentObjects(row.weigh)
-    return DrawnUnits(X, float(weights.sum()), plan.units, row.draw_units)
+        return IndependentObjects(row.weigh_alone)
+    return DrawnUnits(X, float(weights.sum()), plan.units, row.weigh)
 
 
 def value_of(plan: Plan, loglik: Array, n_parameters: int, n: float) -> Array:
@@ -116,30 +123,13 @@ def value_of(plan: Plan, loglik: Array, n_parameters: int, n: float) -> Array:
     return value(loglik, k, n, lambda: np.zeros(loglik.shape))
 
 
-def contribution(criterion: str, log_density: Array, log_certainty: Array) -> Array:
-    """What objects contribute to a criterion, without the penalty for parameters."""
-    return CRITERIA[criterion](log_density, np.array(0), 1.0, lambda: log_certainty)
-
-
 # Which models are drawn
 
 
-def contributions(fits: Sequence[MixtureFit], criterion: str, X: Array) -> Array:
+def contributions_under(fits: Sequence[MixtureFit], criterion: str, X: Array) -> Array:
     """What each object contributes to the criterion under each fit, and 1."""
-    columns = []
-    for fit in fits:
-        posteriors, log_density = score(fit.family, fit.internal, X)
-        certainty = np.log(np.maximum(largest_posterior(posteriors), np.finfo(float).tiny))
-        columns.append(contribution(criterion, log_density, certainty))
+    columns = [contributions(criterion, fit.family, fit.internal, X) for fit in fits]
     return np.column_stack([*columns, np.ones(len(X))])
-
-
-def contribution_products(
-    fits: Sequence[MixtureFit], criterion: str, X: Array, weights: Array, block: int
-) -> Sums:
-    """Weighted products of the contributions of objects."""
-    U = contributions(fits, criterion, X)
-    return ((weights[:, None] * U).T @ U,)
 
 
 def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
@@ -155,8 +145,9 @@ def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
     sampling = sampling_of(plan)
     if len(plan.fits) == 1 or sampling is None:
         return plan.fits
-    (products,) = rows.fold(partial(contribution_products, plan.fits, plan.criterion))
-    C = sampling.deviations(partial(contributions, plan.fits, plan.criterion), products).C
+    contribute = partial(contributions_under, plan.fits, plan.criterion)
+    (products,) = rows.fold(partial(weighted_products, contribute))
+    C = sampling.deviations(contribute, products).C
     alone = np.maximum(np.diagonal(covariance(products)), np.finfo(float).tiny)
     design_effect = max(1.0, float((np.diagonal(C) / alone).max()))
     k = np.array([fit.n_parameters for fit in plan.fits])
@@ -189,7 +180,8 @@ def find_obstacles(plan: Plan) -> list[str]:
 
 def _asks_for_certainty(criterion: str) -> bool:
     """Whether a criterion depends on the posteriors, of which there is no expansion here."""
-    return bool(contribution(criterion, np.zeros(1), np.ones(1))[0])
+    zero = np.zeros(1)
+    return bool(CRITERIA[criterion](zero, zero, 1.0, lambda: np.ones(1))[0])
 
 
 # The draws
@@ -228,7 +220,7 @@ def draw_refits(plan: Plan, joint: JointLinearisation, seeds: Sequence[SeedSeque
         codes = np.full(len(mine), fit.structure_code)
         some = Mixtures.at(params, codes, mine, mine, n_iter=0)
         status = np.where(sound[m][mine], Status.OK, Status.DEGENERATE)
-        winners[cell_of(fit)] = replace(some, status=status)
+        winners[fit.cell] = replace(some, status=status)
     each = models, np.arange(len(seeds))
     refits = Refits(winners, np.array(logliks)[each], np.zeros((len(seeds), len(plan.fits))))
     return Drawn(refits, models, np.array(sound)[each])
@@ -359,8 +351,8 @@ def shrunken(plan: Plan, total: float, refit: Callable[[Plan], Replicates]) -> R
     """Refits of some objects, shrunk to the size of data of a total weight that the fit is of."""
     (fit,), objects = plan.fits, plan.objects
     with one_blas_thread():
-        samples = Samples(fit.family.features(objects.X), objects.weights[None])
-        problem, zero = Problem(fit.family, samples), np.zeros(1, dtype=np.intp)
+        problem = Problem.of(fit.family, objects.X, objects.weights[None])
+        zero = np.zeros(1, dtype=np.intp)
         start = Mixtures.at(fit.internal, np.array([fit.structure_code]), zero, zero, n_iter=0)
         near = maximise(problem, evaluate(problem, start), plan.limits)
     part_fit = replace(fit, internal=near.params, n_objects=float(objects.weights.sum()))

@@ -34,19 +34,18 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from credpart._arrays import Array, BoolArray
-from credpart._bootstrap.deviations import Deviations, Sampling
-from credpart._bootstrap.folds import Rows, Sums
+from credpart._bootstrap.deviations import Deviations, Sampling, weighted_products
+from credpart._bootstrap.folds import Rows
 from credpart.errors import UnsupportedError
 from credpart.mixture.families.base import Family, Parameters
 from credpart.mixture.fit import MixtureFit
-from credpart.mixture.optimisation.e_step import ROWS, normalise
 from credpart.mixture.optimisation.mixtures import map_params
+from credpart.mixture.posteriors import bayes_rule
 
 STEP = 1e-5  # of the differences that the derivative of the M-step is found by, relative
 SETTLED = 1e-11  # relative change of natural parameters at which a repeated M-step has converged
 MOST_M_STEPS = 300
 NEAR = 0.05  # standard deviations of a replicate that the fit may be away from the fixed point
-BLOCK_VALUES = 1 << 19  # of the contributions of the objects whose products are added together
 MOST_PASSES = 4  # over the objects, until it is that near
 
 
@@ -118,32 +117,18 @@ def natural_of(family: Family, params: Parameters) -> Array:
     return natural
 
 
-def influence_products(
-    candidates: Sequence[Candidate], X: Array, weights: Array, block: int
-) -> Sums:
-    """Weighted products of what objects contribute to statistics and log-likelihoods: K and more.
+def influences(candidates: Sequence[Candidate], X: Array) -> Array:
+    """What each object contributes to statistics and log-likelihoods.
 
     The columns are the statistics (k p) of each candidate, then the log density under each, then 1:
-    the last row of the products are sums.
+    so their weighted products hold K, and in the last row the sums.
     """
-    width = sum(one.natural.size + 1 for one in candidates) + 1
-    size = max(ROWS, BLOCK_VALUES // width)
-    products = np.zeros((width, width))
-    for first in range(0, len(X), size):
-        rows = slice(first, first + size)
-        U = influences(candidates, X[rows])
-        products += (weights[rows, None] * U).T @ U
-    return (products,)
-
-
-def influences(candidates: Sequence[Candidate], X: Array) -> Array:
-    """What each object contributes: the columns of `influence_products`."""
     statistics, log_densities = [], []
     for family, params in ((one.family, one.params) for one in candidates):
         features = family.features(X)
-        joint = family.log_joint(features, params)
-        log_densities.append(normalise(joint)[0])
-        statistics.append((joint[0].T[:, :, None] * features[:, None]).reshape(len(X), -1))
+        posteriors, log_density = bayes_rule(family, features, params)
+        log_densities.append(log_density[0])
+        statistics.append((posteriors[0].T[:, :, None] * features[:, None]).reshape(len(X), -1))
     return np.column_stack([*statistics, *log_densities, np.ones(len(X))])
 
 
@@ -233,8 +218,9 @@ class JointLinearisation:
         """Linearise about the fixed points near some fits: one pass, or more if they are far."""
         candidates = [Candidate(fit, fit.internal) for fit in fits]
         for _ in range(MOST_PASSES):
-            (products,) = rows.fold(partial(influence_products, candidates))
-            joint = cls._at(candidates, products, sampling)
+            contribute = partial(influences, candidates)
+            (products,) = rows.fold(partial(weighted_products, contribute))
+            joint = cls._at(candidates, products, sampling.deviations(contribute, products))
             if joint.distance <= NEAR or not np.isfinite(joint.distance):
                 break
             moved = [part.candidate.moved_to(part.fixed_point[None]) for part in joint.parts]
@@ -247,8 +233,7 @@ class JointLinearisation:
         return joint
 
     @classmethod
-    def _at(cls, candidates: Sequence[Candidate], products: Array, sampling: Sampling) -> Self:
-        deviations = sampling.deviations(partial(influences, candidates), products)
+    def _at(cls, candidates: Sequence[Candidate], products: Array, deviations: Deviations) -> Self:
         sums, parts = products[-1], []
         for one, place, loglik in zip(
             candidates, _places(candidates), sums[-1 - len(candidates) : -1], strict=True

@@ -24,11 +24,12 @@ from credpart.mixture.criteria import chosen_by
 from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
-from credpart.mixture.optimisation import Limits, Mixtures, Problem, Samples, Status
-from credpart.mixture.optimisation.e_step import e_step, log_certainty
+from credpart.mixture.optimisation import Limits, Mixtures, Problem, Status
+from credpart.mixture.optimisation.e_step import e_step, total_log_certainty
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.optimisation.mixtures import map_params
+from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.multistart import Found, Policy, best_first
 
 SPREADS = 4.0  # standard deviations below the best at which a model has no real chance
@@ -56,20 +57,13 @@ class Plan:
         """What choosing by the criterion has to correct, as in `chosen_by`."""
         return RESAMPLING[self.resampling].optimism
 
-    def families(self) -> list[tuple[MixtureFit, ...]]:
-        """The fits by family and number of clusters: these are refitted side by side."""
-        members: dict[tuple[int, int], list[MixtureFit]] = {}
-        for fit in self.fits:
-            members.setdefault((id(fit.family), fit.n_clusters), []).append(fit)
-        return [tuple(fits) for fits in members.values()]
 
-
-Cell = tuple[int, str]  # number of clusters, model
-
-
-def cell_of(fit: MixtureFit) -> Cell:
-    """The number of clusters and the model of a fit."""
-    return fit.n_clusters, fit.model
+def by_family(fits: Sequence[MixtureFit]) -> list[tuple[MixtureFit, ...]]:
+    """The fits of each family and number of clusters: EM can run them side by side."""
+    members: dict[tuple[int, int], list[MixtureFit]] = {}
+    for fit in fits:
+        members.setdefault((id(fit.family), fit.n_clusters), []).append(fit)
+    return [tuple(some) for some in members.values()]
 
 
 class Refits(NamedTuple):
@@ -77,7 +71,7 @@ class Refits(NamedTuple):
 
     winners: Mapping[Cell, Mixtures]  # the best refits; their slots are the replicates that chose
     loglik: Array  # (b,), in the units of the data and without any prior
-    lead: Array  # (b, fits): criterion of each fit's model, less that of the replicate's best
+    behind: Array  # (b, fits): the best criterion of the replicate, less that of each fit's model
 
 
 def contenders(plan: Plan, refits: Sequence[Refits]) -> Plan:
@@ -87,9 +81,9 @@ def contenders(plan: Plan, refits: Sequence[Refits]) -> Plan:
     `SPREADS` standard deviations below the best one of the replicate.  The first fit is always
     kept: parametric samples are drawn from it.
     """
-    lead = np.ma.masked_invalid(np.concatenate([some.lead for some in refits]))
-    chance = (lead.mean(axis=0) + SPREADS * lead.std(axis=0)).filled(-np.inf)
-    is_kept = (chance >= 0.0) | (lead == 0.0).any(axis=0).filled(False)
+    behind = np.ma.masked_invalid(np.concatenate([some.behind for some in refits]))
+    least = (behind.mean(axis=0) - SPREADS * behind.std(axis=0)).filled(np.inf)
+    is_kept = (least <= 0.0) | (behind == 0.0).any(axis=0).filled(False)
     is_kept[0] = True
     return replace(plan, fits=tuple(plan.fits[i] for i in np.flatnonzero(is_kept)))
 
@@ -100,15 +94,18 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
     with one_blas_thread():
         draw = RESAMPLING[plan.resampling].draw
         draws = draw(plan.objects, plan.fits[0], streams, plan.units)
-        families = [FamilyRefit(plan, fits, draws) for fits in plan.families()]
+        families = [FamilyRefit(plan, fits, draws) for fits in by_family(plan.fits)]
+        # Each family runs to a loose tolerance.  Its goals are what those before it have reached:
+        # that of the first fit comes first, which is the best one of the data.
         first_rounds, goals = [], np.full(len(seeds), -np.inf)
-        for family in families:  # that of the first fit first, which is the best one of the data
+        for family in families:
             first_rounds.append(family.first_round(goals))
-            goals = np.maximum(goals, first_rounds[-1][1].max(axis=1))
+            goals = np.maximum(goals, first_rounds[-1].values.max(axis=1))
         found = [
-            family.last_round(*first, goals)
+            family.last_round(first, goals)
             for family, first in zip(families, first_rounds, strict=True)
         ]
+        # Each replicate takes the best model of all families.
         best = np.argmax([values for _, values in found], axis=0)  # of equals the first
         winners: dict[Cell, Mixtures] = {}
         loglik, first_values = np.empty(len(seeds)), {}
@@ -117,19 +114,26 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
             won = family.finish(answers.take(rows), goals)
             won = family.regularise(won, values[rows])
             loglik[rows] = family.data_loglik(won)
-            for fit, of_fit in zip(family.fits, first_rounds[i][1].T, strict=True):
+            for fit, of_fit in zip(family.fits, first_rounds[i].values.T, strict=True):
                 mine = np.flatnonzero(won.structure == fit.structure_code)
-                winners[cell_of(fit)] = won.take(mine)
-                first_values[cell_of(fit)] = of_fit
-    criteria = np.stack([first_values[cell_of(fit)] for fit in plan.fits], axis=1)
+                winners[fit.cell] = won.take(mine)
+                first_values[fit.cell] = of_fit
+    criteria = np.stack([first_values[fit.cell] for fit in plan.fits], axis=1)
     with np.errstate(invalid="ignore"):  # no model could be fitted: -inf - -inf
-        return Refits(winners, loglik, criteria - criteria.max(axis=1, keepdims=True))
+        return Refits(winners, loglik, criteria.max(axis=1, keepdims=True) - criteria)
+
+
+class FirstRound(NamedTuple):
+    """Refits of b replicates under every model of a family, to a loose tolerance."""
+
+    candidates: Mixtures
+    values: Array  # (b, fits): the criterion of each, -inf where a refit is not sound
 
 
 class FamilyRefit:
     """Refits of replicates under models of one family with one number of clusters.
 
-    Slots are replicates.
+    The slots of the scheduler are replicates: models compete for them.
     """
 
     def __init__(self, plan: Plan, fits: tuple[MixtureFit, ...], draws: Draws) -> None:
@@ -140,17 +144,17 @@ class FamilyRefit:
         # Densities are compared in the units of the first fit's family.
         self.unit = self.problem.n_objects * (family.log_unit - plan.fits[0].family.log_unit)
 
-    def first_round(self, goals: Array) -> tuple[Mixtures, Array]:
-        """Refit every replicate under every model: to a loose tolerance, if models are chosen.
+    def first_round(self, goals: Array) -> FirstRound:
+        """Refit every replicate under every model; refits that cannot reach the goals are given up.
 
-        Returns the refits and the criterion (b, fits) of each, -inf where a refit is not sound.
-        Those that have no chance to reach the goals (b,) are given up before.
+        The goals (b,) are what other families have reached in the replicates.  Where there is
+        nothing to choose, the refits are final.
         """
         b, m, limits = len(self.problem.data.weights), len(self.fits), self.plan.limits
         replicates = np.repeat(np.arange(b), m)
         start = evaluate(self.problem, self._start(np.tile(np.arange(m), b), replicates))
         if not self.plan.is_choice:
-            return maximise(self.problem, start, limits), np.zeros((b, 1))
+            return FirstRound(maximise(self.problem, start, limits), np.zeros((b, 1)))
         loose = Limits(max(limits.tol, LOOSE), limits.max_iter)
 
         def gives_up(trial: Mixtures, gain: Array) -> BoolArray:
@@ -158,15 +162,15 @@ class FamilyRefit:
             return np.asarray(potential < goals[trial.slot])
 
         candidates = maximise(self.problem, start, loose, gives_up)
-        return candidates, self.value(candidates).reshape(b, m)
+        return FirstRound(candidates, self.value(candidates).reshape(b, m))
 
-    def last_round(self, candidates: Mixtures, values: Array, goals: Array) -> Found:
+    def last_round(self, first: FirstRound, goals: Array) -> Found:
         """The best refit of each replicate, and its criterion (b,).
 
         Refits that cannot reach the goals (b,), what all families together have reached in the
         first round, are not run to the tight tolerance.
         """
-        limits = self.plan.limits
+        (candidates, values), limits = first, self.plan.limits
         if not self.plan.is_choice:
             return Found(candidates, values[:, 0])
         again = candidates.under_way() if limits.tol < LOOSE else candidates
@@ -176,7 +180,10 @@ class FamilyRefit:
         return best_first(self.problem, candidates, Policy(self.value, self.margin), limits)
 
     def finish(self, winners: Mixtures, goals: Array) -> Mixtures:
-        """Run winners to their ends that had no chance, until those with one collapsed."""
+        """Run winners to the tight tolerance that were left at the loose one.
+
+        They seemed to have no chance, and win because all that were ahead of them have collapsed.
+        """
         is_late = self.value(winners) + self.margin(winners) < goals[winners.slot]
         rows = np.flatnonzero(is_late & ~winners.is_degenerate & self.plan.is_choice)
         if not len(rows):
@@ -190,7 +197,7 @@ class FamilyRefit:
         k = np.array([n_parameters[code] for code in mixtures.structure.tolist()])
         loglik = mixtures.loglik - self.family.log_prior(mixtures.params) - self.unit
         certainty: Callable[[], Array] = partial(
-            log_certainty, self.problem, mixtures.params, mixtures.sample
+            total_log_certainty, self.problem, mixtures.params, mixtures.sample
         )
         if is_certain:
             certainty = partial(np.zeros, len(mixtures))
@@ -247,8 +254,8 @@ class FamilyRefit:
     def _regularised(self) -> Family:
         """The family with pseudo-observations of the first fit's pooled covariance."""
         fit, objects = self.fits[0], self.plan.objects
-        data = Samples(fit.family.features(objects.X), objects.weights[None])
-        statistics = e_step(Problem(fit.family, data), fit.internal, np.array([0]))[1]
+        problem = Problem.of(fit.family, objects.X, objects.weights[None])
+        statistics = e_step(problem, fit.internal, np.array([0]))[1]
         return fit.family.regularised(statistics[0])
 
 
@@ -259,11 +266,11 @@ def join(plan: Plan, refits: Sequence[Refits]) -> Replicates:
     models = np.empty(len(loglik), dtype=np.array([fit.model for fit in plan.fits]).dtype)
     n_iter, status = np.empty((2, len(loglik)), dtype=np.intp)
     parts = []
-    for fits in plan.families():
+    for fits in by_family(plan.fits):
         mine = [
             replace(some.winners[cell], slot=first + some.winners[cell].slot)
             for first, some in zip(firsts, refits, strict=False)
-            for cell in map(cell_of, fits)
+            for cell in (fit.cell for fit in fits)
             if cell in some.winners
         ]
         mixtures = Mixtures.concatenate(mine)

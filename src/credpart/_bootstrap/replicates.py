@@ -1,5 +1,6 @@
 """Refitted mixtures as a value: their parameters are kept, so any object can be scored."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,8 @@ from credpart._threads import one_blas_thread
 from credpart.mixture.families.base import Family, Parameters
 from credpart.mixture.families.missing_cells import scoring
 from credpart.mixture.optimisation.convergence import Status
-from credpart.mixture.optimisation.e_step import normalise
 from credpart.mixture.optimisation.mixtures import take_params
+from credpart.mixture.posteriors import bayes_rule
 
 BLOCK_ROWS = 512  # objects scored together
 BLOCK_REPLICATES = 64
@@ -136,15 +137,11 @@ class Replicates:
 
     def chosen(self) -> dict[str, int]:
         """Number of replicates by model, most frequent first."""
-        names, counts = np.unique(self.models, return_counts=True)
-        order = np.argsort(-counts, kind="stable")
-        return {str(names[i]): int(counts[i]) for i in order}
+        return dict(Counter(sorted(self.models.tolist())).most_common())
 
     def chosen_numbers(self) -> dict[int, int]:
         """Number of replicates by number of clusters, most frequent first."""
-        numbers, counts = np.unique(self.n_clusters, return_counts=True)
-        order = np.argsort(-counts, kind="stable")
-        return {int(numbers[i]): int(counts[i]) for i in order}
+        return dict(Counter(sorted(self.n_clusters.tolist())).most_common())
 
     def posteriors(self, X: Any, *, n_jobs: int | None = None) -> Array:
         """Posterior probabilities of any objects in all replicates, shape (B, n, c).
@@ -181,6 +178,5 @@ def _fill(part: FamilyReplicates, family: Family, features: Array, start: int, o
     replicates = slice(where[0], where[-1] + 1) if is_contiguous else where
     for first in range(0, len(features), BLOCK_ROWS):
         rows = slice(first, first + BLOCK_ROWS)
-        joint = family.log_joint(features[rows], params)
-        normalise(joint)
-        out[rows, :c, replicates] = joint[:, :c].transpose(2, 1, 0)
+        posteriors, _ = bayes_rule(family, features[rows], params)
+        out[rows, :c, replicates] = posteriors[:, :c].transpose(2, 1, 0)

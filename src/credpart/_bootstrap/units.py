@@ -6,6 +6,7 @@ within each of them.
 """
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,9 @@ from credpart._messages import Message, Name
 from credpart.errors import DataWarning, InputError
 from credpart.mixture.distinct import DistinctObjects
 
+# How often objects or units were seen in the data -> their weights in a bootstrap sample.
+Weigh = Callable[[Array, Generator], Array]
+
 FEWEST_GROUPS = 10  # intervals from fewer are hardly to be trusted
 
 
@@ -29,13 +33,9 @@ class Units(NamedTuple):
     frequency: Array  # (u,): how often each unit was seen
     strata: tuple[slice, ...]  # units of each stratum
 
-    def counts(self, rng: Generator) -> Array:
-        """How often units are drawn, in as many draws as there are units in a stratum."""
-        return self._by_stratum(lambda seen: multinomial(seen, rng))
-
-    def dirichlet(self, rng: Generator) -> Array:
-        """Dirichlet weights of units, with the total of their stratum."""
-        return self._by_stratum(lambda seen: gamma(seen, rng))
+    def draw(self, weigh: Weigh, rng: Generator) -> Array:
+        """How often units (u,) are drawn, each stratum on its own."""
+        return np.concatenate([weigh(self.frequency[units], rng) for units in self.strata])
 
     def weights(self, drawn: Array, total: float) -> Array:
         """Weights (b, m) of distinct objects, with this total, where units (b, u) were drawn.
@@ -45,22 +45,6 @@ class Units(NamedTuple):
         """
         weights = np.asarray(drawn @ self.content)
         return weights * (total / weights.sum(axis=1, keepdims=True))
-
-    def _by_stratum(self, draw: Any) -> Array:
-        return np.concatenate([draw(self.frequency[units]) for units in self.strata])
-
-
-def multinomial(seen: Array, rng: Generator) -> Array:
-    """Counts of as many draws with replacement as units were seen, with the same total."""
-    total = seen.sum()
-    size = max(1, round(total))
-    return rng.multinomial(size, seen / total) * (total / size)
-
-
-def gamma(seen: Array, rng: Generator) -> Array:
-    """Dirichlet weights of units, with the total of how often they were seen."""
-    drawn = np.asarray(rng.standard_gamma(seen))
-    return np.asarray(drawn * (seen.sum() / drawn.sum()))
 
 
 class Design(NamedTuple):
@@ -74,26 +58,24 @@ class Design(NamedTuple):
         cls, groups: ArrayLike | None, strata: ArrayLike | None, weights: Array, *, is_new: bool
     ) -> Self:
         """Refuse what cannot be resampled; ``is_new`` says that samples are new objects."""
-        design = cls()
-        for name, given in (("groups", groups), ("strata", strata)):
-            if given is None:
-                continue
-            codes, names = _codes(name, given, len(weights))
-            if is_new:
-                raise InputError(
-                    "resampling",
-                    Message("draw weights where ", Name(name), " are given"),
-                    "parametric",
-                    "Samples from a mixture have no groups: take 'nonparametric' or 'bayesian'.",
-                )
-            design = design._replace(**{name: codes})
-            if name == "groups":
-                _check_groups(codes[weights > 0.0])
-            elif design.groups is not None:
-                _check_nested(
-                    design.groups, codes, _codes("groups", groups, len(weights))[1], names
-                )
-        return design
+        given = {"groups": groups, "strata": strata}
+        found = {
+            name: _coded(name, value, len(weights))
+            for name, value in given.items()
+            if value is not None
+        }
+        if found and is_new:
+            raise InputError(
+                "resampling",
+                Message("draw weights where ", Name(next(iter(found))), " are given"),
+                "parametric",
+                "Samples from a mixture have no groups: take 'nonparametric' or 'bayesian'.",
+            )
+        if groups is not None:
+            _check_groups(found["groups"].codes[weights > 0.0])
+        if len(found) == 2:
+            _check_nested(**found)
+        return cls(**{name: column.codes for name, column in found.items()})
 
     def units(self, objects: DistinctObjects, weights: Array) -> Units | None:
         """The units of objects with these weights (n,); None where they are the objects alone.
@@ -122,20 +104,26 @@ class Design(NamedTuple):
         return Units(content, frequency, tuple(map(slice, [0, *ends[:-1]], ends)))
 
 
-def _codes(name: str, value: ArrayLike | None, n: int) -> tuple[IntArray, Any]:
+class _Coded(NamedTuple):
     """Codes (n,) of names in their order, and the names."""
+
+    codes: IntArray
+    names: Any
+
+
+def _coded(name: str, value: ArrayLike, n: int) -> _Coded:
     import pandas as pd
 
-    given = pd.Series(np.asarray(value, dtype=object).tolist(), dtype=object)
-    shape = np.shape(np.asarray(value, dtype=object))
-    if shape != (n,):
-        raise InputError(name, f"have shape ({n},)", shape)
-    missing = np.flatnonzero(given.isna())
+    given = np.asarray(value, dtype=object)
+    if given.shape != (n,):
+        raise InputError(name, f"have shape ({n},)", given.shape)
+    column = pd.Series(given.tolist(), dtype=object)
+    missing = np.flatnonzero(column.isna())
     if len(missing):
         got = in_row("a missing value", missing[0])
         raise InputError(name, "be known for all objects", got)
-    codes, names = pd.factorize(given, sort=True)
-    return codes.astype(np.intp), names
+    codes, names = pd.factorize(column, sort=True)
+    return _Coded(codes.astype(np.intp), names)
 
 
 def _check_groups(codes: IntArray) -> None:
@@ -148,13 +136,13 @@ def _check_groups(codes: IntArray) -> None:
         warnings.warn(DataWarning(text, "are too short, and vary much."), stacklevel=4)
 
 
-def _check_nested(groups: IntArray, strata: IntArray, names: Any, strata_names: Any) -> None:
+def _check_nested(groups: _Coded, strata: _Coded) -> None:
     """Refuse a group that is in two strata."""
-    order = np.lexsort([strata, groups])
-    same = groups[order][1:] == groups[order][:-1]
-    differs = np.flatnonzero(same & (strata[order][1:] != strata[order][:-1]))
+    order = np.lexsort([strata.codes, groups.codes])
+    group, stratum = groups.codes[order], strata.codes[order]
+    differs = np.flatnonzero((group[1:] == group[:-1]) & (stratum[1:] != stratum[:-1]))
     if len(differs):
-        i, j = order[differs[0]], order[differs[0] + 1]
-        both = f"{strata_names[strata[i]]!r} and {strata_names[strata[j]]!r}"
-        got = Message(f"{both} in group {names[groups[i]]!r}")
+        i = differs[0]
+        both = f"{strata.names[stratum[i]]!r} and {strata.names[stratum[i + 1]]!r}"
+        got = Message(f"{both} in group {groups.names[group[i]]!r}")
         raise InputError("strata", "be the same for all objects of a group", got)

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from credpart import __version__
 from credpart._arrays import IntArray
 from credpart.cli.spreadsheet import write_csv
 from credpart.cli.table_files import beside
@@ -26,6 +25,7 @@ from credpart.partition.npz import write_arrays
 from credpart.report import to_html
 from credpart.result import CalibratedResult
 from credpart.storage import dump_model
+from credpart.summary_file import mixture_and_replicates
 
 Summary = Mapping[str, Any]
 
@@ -83,34 +83,23 @@ class Outcome:
 def describe(request: Request, outcome: Outcome) -> Summary:
     """What stands in summary.json."""
     result, partition = outcome.result, outcome.partition
-    mixture, options = result.mixture, result.options
     summary: dict[str, Any] = {
         "n": partition.n_objects,
         "n_fitted": result.n_objects,
         "columns": result.column_names,
-        "n_clusters": mixture.n_clusters,
-        "model": mixture.model,
-        "loglik": mixture.loglik,
-        "bic": mixture.bic,
-        "criterion": options.criterion,
-        "level": options.level,
-        "replicates": result.replicates.counts(),
-        "replicate_models": result.replicates.chosen(),
+        **mixture_and_replicates(result),
         "replicate_clusters": {str(c): b for c, b in result.replicates.chosen_numbers().items()},
         "n_groups": None if result.groups is None else len(np.unique(result.groups)),
         "n_strata": None if result.strata is None else len(np.unique(result.strata)),
         "n_labelled": None if result.known_labels is None else result.known_labels.n_labelled,
         "label_names": None if result.known_labels is None else result.known_labels.names,
-        "n_compared": len(result.sample.rows),
         "objective": result.objective,
         **shares_and_doubt(partition),
         "sets": {name: count for name, count in partition.counts().items() if count},
         "diagnosis": outcome.diagnosis.to_dict(),
         "remarks": outcome.remarks,
-        "seed": options.seed,
         "source": request.source,
         "command": shlex.join(["credpart", *sys.argv[1:]]),
-        "version": __version__,
     }
     if outcome.classes is not None:
         table = confusion(partition, outcome.classes)

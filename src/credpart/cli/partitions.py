@@ -18,8 +18,8 @@ from credpart.cli.screen import new_console
 from credpart.cli.vocabulary import in_shell
 from credpart.datasets import DATASETS
 from credpart.errors import InputError, MissingPackageError
-from credpart.out_of_core.clustering import DatasetResult, check_request, cluster_dataset
 from credpart.out_of_core.estimate import estimate
+from credpart.out_of_core.resumable_run import DatasetResult, check_request, cluster_dataset
 from credpart.partition.doubt import WORDS
 from credpart.tables import Transform
 

@@ -12,7 +12,7 @@ from credpart.mixture.covariance.structures import NAMES
 from credpart.mixture.families.base import Family
 from credpart.mixture.families.gaussian import GaussianParams
 from credpart.mixture.families.missing_cells import GaussianWithMissing
-from credpart.mixture.optimisation import Limits, Problem, Samples
+from credpart.mixture.optimisation import Limits, Problem
 from credpart.mixture.optimisation.em import first_iteration
 from credpart.mixture.optimisation.maximise import maximise
 
@@ -30,7 +30,7 @@ def completed(table: Table) -> Array:
     X = table.values
     family = GaussianWithMissing.of(X, ["VVV"])
     family = replace(family, prior=np.eye(family.d))
-    problem = Problem(cast(Family, family), Samples(family.features(X), np.ones((1, len(X)))))
+    problem = Problem.of(cast(Family, family), X, np.ones((1, len(X))))
     zero, code = np.zeros(1, dtype=np.intp), np.array([NAMES.index("VVV")])
     start = first_iteration(problem, problem.statistics(np.ones((1, len(X)))), code, zero, zero)
     params = cast(GaussianParams, maximise(problem, start, LIMITS).params)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from credpart._arrays import Array
+from credpart.mixture.families.base import Family, Parameters
+from credpart.mixture.posteriors import log_certainty, score
 
 # Functions of log-likelihoods, numbers of parameters, the number of objects, and of what returns
 # the sums of the logarithms of the largest posteriors, which only ICL asks for.
@@ -15,6 +17,13 @@ CRITERIA: Mapping[str, Criterion] = {
     "icl": lambda loglik, k, n, certainty: 2.0 * (loglik + certainty()) - k * np.log(n),
     "aic": lambda loglik, k, n, certainty: 2.0 * (loglik - k),
 }
+
+
+def contributions(criterion: str, family: Family, params: Parameters, X: Array) -> Array:
+    """What each object (n,) contributes to a criterion, without the penalty for parameters."""
+    posteriors, log_density = score(family, params, X)
+    value, none = CRITERIA[criterion], np.zeros(1)
+    return value(log_density, none, 1.0, lambda: log_certainty(posteriors))
 
 
 def chosen_by(criterion: str, optimism: float) -> Criterion:

@@ -19,8 +19,6 @@ from credpart.mixture.completed_data import completed
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import average, gathered
 from credpart.mixture.families.base import Components, Family, Parameters
-from credpart.mixture.families.missing_cells import scoring
-from credpart.mixture.families.noise import OUTLIER
 from credpart.mixture.families.standardisation import middle
 from credpart.mixture.known_labels import NOTHING, KnownLabels
 from credpart.mixture.models import (
@@ -33,10 +31,10 @@ from credpart.mixture.models import (
 )
 from credpart.mixture.notebook import fit_html
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits, Status
-from credpart.mixture.optimisation.e_step import normalise, row_blocks
 from credpart.mixture.optimisation.mixtures import take_params
+from credpart.mixture.posteriors import log_certainty, most_probable, score
 from credpart.mixture.screening import screen
-from credpart.mixture.search.grid_search import Answer, FamilySearch, model_sets
+from credpart.mixture.search.grid_search import Answer, Cell, FamilySearch, model_sets
 from credpart.mixture.search.initialisation import (
     UNIT_FREE,
     WITH_UNITS,
@@ -45,7 +43,7 @@ from credpart.mixture.search.initialisation import (
     starting_partitions,
 )
 from credpart.mixture.search.outliers import starts_without_outliers
-from credpart.mixture.search.subsample import run_regularised, search_rows, subsample
+from credpart.mixture.search.subsample import Search, subsample
 
 N_STARTS = 4
 
@@ -82,9 +80,9 @@ class SearchOptions(NamedTuple):
         X = completed(data.table)
         X = X - middle(X)  # exact: sums over data far from the origin would lose digits
         how = numbers, self.n_starts, self.seed, starts
-        found = starting_partitions(X, data.weights, *how)
+        found = starting_partitions(X, *how)
         if any(model.has_noise for model in models.values()):
-            found += starts_without_outliers(X, data.weights, *how)
+            found += starts_without_outliers(X, *how)
         return found
 
     @classmethod
@@ -154,6 +152,11 @@ class MixtureFit:
     def n_clusters(self) -> int:
         """Number of components."""
         return int(self.internal[0].shape[1])
+
+    @property
+    def cell(self) -> Cell:
+        """Number of components and model."""
+        return self.n_clusters, self.model
 
     @property
     def has_noise(self) -> bool:
@@ -251,41 +254,12 @@ class MixtureFit:
         return fit_html(repr(self), self.params, self.names)
 
 
-def score(family: Family, params: Parameters, X: Array) -> tuple[Array, Array]:
-    """Posteriors (n, c) and log densities (n,) of objects under one mixture."""
-    c = params[0].shape[1]
-    posteriors = np.empty((len(X), c))
-    log_density = np.empty(len(X))
-    family = scoring(family, X)
-    for rows in row_blocks(*posteriors.shape):
-        joint = family.log_joint(family.features(X[rows]), params)
-        log_density[rows] = normalise(joint)[0] - family.log_unit
-        posteriors[rows] = joint[0, :c].T
-    return posteriors, log_density
-
-
-def most_probable(posteriors: Array) -> IntArray:
-    """The most probable of the components; -1 if an object more probably belongs to none.
-
-    >>> most_probable(np.array([[0.7, 0.3], [0.2, 0.2]])).tolist()
-    [0, -1]
-    """
-    is_outlier = largest_posterior(posteriors) > posteriors.max(axis=1)
-    return np.where(is_outlier, OUTLIER, posteriors.argmax(axis=1))
-
-
-def largest_posterior(posteriors: Array) -> Array:
-    """The largest probability (n,) among those of the components (n, c) and that of noise."""
-    return np.maximum(posteriors.max(axis=1), 1.0 - posteriors.sum(axis=1))
-
-
 def as_fit(
     answer: Answer, name: str, model: Model, data: WeightedTable, status: Status, columns: Columns
 ) -> MixtureFit:
     """The public value of an answer."""
     family, params, weights = answer.problem.family, answer.mixture.params, data.weights
     posteriors, log_density = score(family, params, data.values)
-    largest = np.maximum(largest_posterior(posteriors), np.finfo(float).tiny)
     return MixtureFit(
         family=family,
         internal=params,
@@ -293,7 +267,7 @@ def as_fit(
         structure=model.structure,
         n_parameters=model.n_parameters(family, posteriors.shape[1]),
         loglik=float(weights @ log_density),
-        log_certainty=float(weights @ np.log(largest)),
+        log_certainty=float(weights @ log_certainty(posteriors)),
         n_objects=float(weights.sum()),
         n_iter=int(answer.mixture.n_iter[0]),
         status=status,
@@ -419,23 +393,21 @@ def fit_one(
     with one_blas_thread():
         if resp is None:
             part = data if rule.is_asked else subsample(data, options.seed)
-            sets = model_sets(known.models(taking_part(chosen)), data, chosen)
-            starts = known.starts(options.starts(known.detach_weighted(part), [c], chosen), part)
-            first = responsibilities(starts[0][c], c)
+            search = begin_search(data, part, [c], chosen, options, known)
+            first = responsibilities(search.starts[0][c], c)
         else:
-            models = known.models(chosen)
-            part, sets, starts, first = data, model_sets(models, data, chosen), [], resp
-        plain = sets[-1].problem
+            search = Search(model_sets(known.models(chosen), data, chosen), data, data, [])
+            first = resp
+        sets, plain = search.sets, search.sets[-1].problem
         if rule.is_asked:
             sets[-1] = sets[-1].regularised(first)
-        if starts:
-            how = [cell], "bic", options.limits  # one cell: the criterion does not matter
-            answer = search_rows(sets, data, part, starts, *how).answers[cell]
+        if resp is None:  # one cell: the criterion does not matter
+            answer = search.run([cell], "bic", options.limits).answers[cell]
         else:
             answer = FamilySearch(sets[-1], [c], options.limits).run_alone(cell, first)
-        is_broken = bool(answer.mixture.is_degenerate[0]) or bool(starts and answer.flaw)
+        is_broken = bool(answer.mixture.is_degenerate[0] or (resp is None and answer.flaw))
         if is_broken and rule.is_fallback:
-            answer = run_regularised(sets[-1], data, part, cell, first, options.limits)
+            answer = search.run_regularised(cell, first, options.limits)
     if (is_broken and not rule.is_fallback) or answer.mixture.is_degenerate[0]:
         raise DegenerateMixtureError(
             f"No mixture of {c} components with model {name!r} can be fitted: {answer.flaw}. "
@@ -446,6 +418,23 @@ def fit_one(
     fit = as_fit(answer._replace(problem=plain), name, model, data, status, columns)
     warn_user(fit, answer, is_asked=rule.is_asked)
     return fit
+
+
+def begin_search(
+    data: WeightedTable,
+    part: WeightedTable,
+    numbers: Sequence[int],
+    chosen: Mapping[str, Model],
+    options: SearchOptions,
+    known: KnownLabels,
+) -> Search:
+    """The search among models that starts on a part of distinct objects with what is known of them.
+
+    Models that link the chosen ones by nesting are fitted too, so that no nested one is better.
+    """
+    sets = model_sets(known.models(taking_part(chosen)), data, chosen)
+    starts = options.starts(known.detach_weighted(part), numbers, chosen)
+    return Search(sets, data, part, known.starts(starts, part))
 
 
 def warn_user(fit: MixtureFit, answer: Answer, *, is_asked: bool) -> None:

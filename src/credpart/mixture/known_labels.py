@@ -19,7 +19,7 @@ from credpart._messages import Message, Name
 from credpart.errors import InputError
 from credpart.focal import within
 from credpart.mixture.families.labelled import MOST_CLUSTERS, Labelled, is_excluded
-from credpart.mixture.models import Model
+from credpart.mixture.models import Make, Model
 from credpart.mixture.search.initialisation import scale
 
 ALL = (1 << MOST_CLUSTERS) - 1  # every bit: cluster 52 and any after it are excluded together
@@ -172,22 +172,20 @@ class KnownLabels:
         """The data with what is known as one more column."""
         if self.codes is None:
             return table
-        return Table(
-            np.column_stack([table.values, self.codes]),
-            None if table.names is None else [*table.names, COLUMN],
-            table.index,
-            None if table.levels is None else (*table.levels, None),
+        return table._replace(
+            values=np.column_stack([table.values, self.codes]),
+            names=table.names and [*table.names, COLUMN],
+            levels=table.levels and (*table.levels, None),
         )
 
     def detach(self, table: Table) -> Table:
         """The data without this column."""
         if self.codes is None:
             return table
-        return Table(
-            np.ascontiguousarray(table.values[:, :-1]),
-            None if table.names is None else table.names[:-1],
-            table.index,
-            None if table.levels is None else table.levels[:-1],
+        return table._replace(
+            values=np.ascontiguousarray(table.values[:, :-1]),
+            names=table.names and table.names[:-1],
+            levels=table.levels and table.levels[:-1],
         )
 
     def attach_weighted(self, data: WeightedTable) -> WeightedTable:
@@ -204,7 +202,7 @@ class KnownLabels:
             return models
         return {name: model._replace(make=self._make(model)) for name, model in models.items()}
 
-    def _make(self, model: Model) -> Any:
+    def _make(self, model: Model) -> Make:
         def make(data: WeightedTable, structures: Sequence[str]) -> Labelled:
             plain = self.detach_weighted(data)
             return Labelled(model.make(plain, structures), plain.values.shape[1])

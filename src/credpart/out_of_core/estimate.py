@@ -18,8 +18,9 @@ from numpy.random import SeedSequence
 
 from credpart._arrays import Array
 from credpart._bootstrap.delta_method import DeltaMethod
+from credpart._bootstrap.deviations import weighted_products
 from credpart._bootstrap.folds import BLOCK_ROWS
-from credpart._bootstrap.linear import Candidate, influence_products, natural_of
+from credpart._bootstrap.linear import Candidate, influences, natural_of
 from credpart._irqp.new_objects import best_rows
 from credpart._threads import one_blas_thread
 from credpart.errors import InputError
@@ -31,9 +32,9 @@ from credpart.mixture.models import MODELS
 from credpart.mixture.optimisation.e_step import e_step_of_block
 from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.search.subsample import LARGE, SUBSAMPLE
-from credpart.out_of_core.clustering import Request
+from credpart.out_of_core.partitioned_sources import FRAME_ROWS
 from credpart.out_of_core.passes import blocks
-from credpart.out_of_core.sources import FRAME_ROWS
+from credpart.out_of_core.resumable_run import DatasetRequest
 from credpart.out_of_core.stages import KEPT_ROWS
 from credpart.result import DELTA_ROWS, NEW_VALUES
 
@@ -87,7 +88,7 @@ def _time(seconds: float) -> str:
     return f"{seconds / 3600.0:.1f} h"
 
 
-def estimate(request: Request, n_jobs: int | None = None) -> Estimate:
+def estimate(request: DatasetRequest, n_jobs: int | None = None) -> Estimate:
     """What a run would take, from a probe of the first rows."""
     options, parts = request.options, request.source.partitions
     began = perf_counter()
@@ -105,9 +106,8 @@ def estimate(request: Request, n_jobs: int | None = None) -> Estimate:
         partial(e_step_of_block, fit.family, fit.internal, False, X, np.ones(len(X)), 0)
     )
     step /= len(X)
-    products = seconds_of(
-        partial(influence_products, [Candidate(fit, fit.internal)], X, np.ones(len(X)), 0)
-    ) / len(X)
+    contribute = partial(influences, [Candidate(fit, fit.internal)])
+    products = seconds_of(partial(weighted_products, contribute, X, np.ones(len(X)), 0)) / len(X)
     landmarks = options.pairs_for(min(n, KEPT_ROWS), c)
     n_landmarks = landmarks.n_landmarks or min(n, KEPT_ROWS)
     compared = landmarks.n_sampled or min(n, KEPT_ROWS)
@@ -144,7 +144,7 @@ def estimate(request: Request, n_jobs: int | None = None) -> Estimate:
     return Estimate(n, is_exact, len(parts), jobs, stages)
 
 
-def count(request: Request, n_first: int) -> tuple[int, bool]:
+def count(request: DatasetRequest, n_first: int) -> tuple[int, bool]:
     """The number of rows, and whether it is exact: files without it are judged by their size."""
     known = [part.n_rows for part in request.source.partitions]
     if all(rows is not None for rows in known):
@@ -189,7 +189,7 @@ def pair_seconds(fit: MixtureFit, X: Array, B: int, n_landmarks: int) -> float:
     return seconds_of(bounds) / (PROBED * n_landmarks)
 
 
-def is_by_delta_method(request: Request, fit: MixtureFit) -> bool:
+def is_by_delta_method(request: DatasetRequest, fit: MixtureFit) -> bool:
     """Whether the delta method is likely to find the intervals with landmarks.
 
     It is if all models are Gaussian and replicates outnumber natural parameters; that replicates

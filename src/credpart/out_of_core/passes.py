@@ -15,13 +15,13 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from credpart._arrays import Array, IntArray
-from credpart._bootstrap.folds import BLOCK_ROWS, Kernel, Sums, run_kernel
+from credpart._bootstrap.folds import BLOCK_ROWS, Kernel, Sums, add_up, run_kernel
 from credpart._checks import LARGEST, in_cell
 from credpart._messages import ColumnName, Message, Name
 from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
 from credpart.errors import CredpartError, FileContentError, InputError
-from credpart.out_of_core.sources import Partition, Source
+from credpart.out_of_core.partitioned_sources import Partition, PartitionedSource
 from credpart.tables import Transform
 
 # Blocks of a partition are numbered from a multiple of this: the numbers seed what is drawn.
@@ -57,7 +57,7 @@ class Block(NamedTuple):
 
 
 def reading_of(
-    source: Source,
+    source: PartitionedSource,
     columns: Sequence[str] | None,
     id_column: str | None,
     label_column: str | None,
@@ -180,14 +180,6 @@ class PartitionedRows:
         tasks = [(part, self.reading, kernel, i) for i, part in enumerate(self.partitions)]
         found = (sums for sums in in_order(fold_partition, tasks, self.n_jobs) if sums)
         return add_up(found)
-
-
-def add_up(parts: Iterator[Sums]) -> Sums:
-    """The sums of arrays, in order."""
-    total = list(next(parts))
-    for part in parts:
-        total = [array + more for array, more in zip(total, part, strict=True)]
-    return tuple(total)
 
 
 def fold_partition(part: Partition, reading: Reading, kernel: Kernel, number: int) -> Sums:

@@ -20,7 +20,7 @@ from credpart._arrays import Array, BoolArray, IntArray
 from credpart._bootstrap.algorithm1 import refit_fully, run_bootstrap, warn_user
 from credpart._bootstrap.folds import Sums
 from credpart._bootstrap.large_samples import attempt_on, can_shrink, shrunken
-from credpart._bootstrap.refits import Plan
+from credpart._bootstrap.refits import Plan, by_family
 from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._checks import Table, WeightedTable
 from credpart._files import new_file
@@ -29,16 +29,18 @@ from credpart._threads import one_blas_thread
 from credpart.calibration_options import SELECTIONS, CalibrationOptions
 from credpart.errors import DegenerateMixtureError, InputError
 from credpart.focal import set_names
-from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.criteria import contributions
 from credpart.mixture.distinct import distinct
-from credpart.mixture.fit import REGULARIZATIONS, MixtureFit, score
+from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.models import Model
 from credpart.mixture.optimisation import Limits, Mixtures, Status
 from credpart.mixture.optimisation.e_step import FoldedProblem
 from credpart.mixture.optimisation.em import em, evaluate
+from credpart.mixture.posteriors import log_certainty, score
 from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.selection import Selection
-from credpart.mixture.search.subsample import SPREADS
+from credpart.mixture.search.subsample import chances_on_all
+from credpart.out_of_core.partitioned_sources import Partition, PartitionedSource, arrow
 from credpart.out_of_core.passes import (
     DrawnRows,
     PartitionedRows,
@@ -48,7 +50,6 @@ from credpart.out_of_core.passes import (
     draw_rows,
     in_order,
 )
-from credpart.out_of_core.sources import Partition, Source, arrow
 from credpart.pairs import Landmarks
 from credpart.partition import EvidentialPartition
 from credpart.partition.doubt import (
@@ -76,7 +77,7 @@ MOST_PASSES = 100  # over all objects, to maximise the likelihood
 
 
 def scan(
-    source: Source, reading: Reading, n_jobs: int | None, progress: Progress = silent
+    source: PartitionedSource, reading: Reading, n_jobs: int | None, progress: Progress = silent
 ) -> IntArray:
     """Read and check all rows: how many each partition has."""
     tasks = [(part, reading) for part in source.partitions]
@@ -94,7 +95,7 @@ class SampledRows(NamedTuple):
 
 
 def draw_sample(
-    source: Source,
+    source: PartitionedSource,
     reading: Reading,
     counts: IntArray,
     size: int,
@@ -154,16 +155,11 @@ def refine(
     """
     if n == len(table.values):
         return selection
-    kept, left_out = with_a_chance(selection, table, n)
+    kept, left_out = fits_to_refine(selection, table, n)
     fits: dict[Cell, MixtureFit] = {}
     limits = Limits(options.tol, min(options.max_iter, MOST_PASSES))
-    groups: dict[tuple[int, int], list[Cell]] = {}
-    for cell in kept:
-        fit = selection.fits[cell]
-        groups.setdefault((id(fit.family), fit.n_clusters), []).append(cell)
-    for cells in groups.values():
-        refined = refine_together([selection.fits[cell] for cell in cells], rows, limits)
-        fits |= dict(zip(cells, refined, strict=True))
+    for together in by_family([selection.fits[cell] for cell in kept]):
+        fits |= {fit.cell: fit for fit in refine_together(together, rows, limits)}
     broken = {
         cell: "it broke down on all objects"
         for cell, fit in fits.items()
@@ -188,32 +184,20 @@ def refine(
     return replace(selection, fits=final, missing=missing)
 
 
-def with_a_chance(selection: Selection, table: Table, n: int) -> tuple[list[Cell], dict[Cell, str]]:
+def fits_to_refine(
+    selection: Selection, table: Table, n: int
+) -> tuple[list[Cell], dict[Cell, str]]:
     """Which fits may be the best on all rows, by the sample; and why others may not.
 
     The rule is that of searches of large data in memory: the difference of two criteria is a sum
     over objects, whose standard error the sample gives.
     """
-    cells, m, name = list(selection.fits), len(table.values), selection.criterion
-    criterion, ratio = CRITERIA[name], n / m
-    U, k = [], np.array([selection.fits[cell].n_parameters for cell in cells])
-    for cell in cells:
-        fit = selection.fits[cell]
-        posteriors, log_density = score(fit.family, fit.internal, table.values)
-        certainty = np.log(np.maximum(posteriors.max(axis=1), np.finfo(float).tiny))
-        U.append(criterion(log_density, np.zeros(1), 1.0, partial(np.asarray, certainty)))
-    penalties = criterion(np.zeros(len(k)), k, float(n), lambda: np.zeros(len(k)))
-    values = ratio * (np.array([one.sum() for one in U]) - k) + penalties
-    best = int(values.argmax())
-    errors = np.array([np.sqrt(m) * (one - U[best]).std() for one in U])
-    behind = values[best] - values
-    is_kept = behind <= ratio * SPREADS * (errors + np.sqrt(2.0 * k))
-    left_out = {
-        cells[i]: f"it was not fitted to all objects: by {m} of them, its {name.upper()} is about "
-        f"{behind[i]:.0f} below the best"
-        for i in np.flatnonzero(~is_kept)
-    }
-    return [cells[i] for i in np.flatnonzero(is_kept)], left_out
+    cells, fits, name = list(selection.fits), selection.fits.values(), selection.criterion
+    U = [contributions(name, fit.family, fit.internal, table.values) for fit in fits]
+    k = np.array([fit.n_parameters for fit in fits], dtype=float)
+    chances = chances_on_all(name, np.array(U), k, np.ones(len(table.values)), float(n))
+    kept = [cells[i] for i in np.flatnonzero(chances.is_real)]
+    return kept, {cells[i]: chances.why_not[i] for i in np.flatnonzero(~chances.is_real)}
 
 
 def refine_together(
@@ -248,8 +232,7 @@ def likelihood_sums(fits: Sequence[MixtureFit], X: Array, weights: Array, block:
     for fit in fits:
         posteriors, log_density = score(fit.family, fit.internal, X)
         logliks.append(weights @ log_density)
-        largest = np.maximum(posteriors.max(axis=1), np.finfo(float).tiny)
-        certainties.append(weights @ np.log(largest))
+        certainties.append(weights @ log_certainty(posteriors))
     return np.array(logliks), np.array(certainties)
 
 

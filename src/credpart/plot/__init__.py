@@ -20,8 +20,8 @@ from credpart.plot.doubt_map import doubt
 from credpart.plot.grid import scatter_matrix
 from credpart.plot.heat import profile
 from credpart.plot.line import one_column
-from credpart.plot.objects import classification, partition, uncertainty
-from credpart.plot.pairs import approximation, calibration, pair_histogram, relational
+from credpart.plot.object_maps import classification, partition, uncertainty
+from credpart.plot.pairwise import approximation, calibration, pair_histogram, relational
 
 __all__ = [
     "ApproximationDisplay",

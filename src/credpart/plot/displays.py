@@ -15,8 +15,8 @@ from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
 from credpart.plot.bars import memberships
 from credpart.plot.curves import selection
-from credpart.plot.objects import partition
-from credpart.plot.pairs import approximation
+from credpart.plot.object_maps import partition
+from credpart.plot.pairwise import approximation
 from credpart.result import CalibratedResult, Fitted, result_of
 
 

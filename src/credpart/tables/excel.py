@@ -13,7 +13,7 @@ from credpart._memory import GIGA, free_memory
 from credpart._messages import Message
 from credpart.errors import FileContentError
 from credpart.tables.extras import extra
-from credpart.tables.text import Row, Text, TextFormat, TextTable, option, table_of_rows
+from credpart.tables.text import CellRow, Text, TextFormat, TextTable, option, table_of_rows
 
 PER_BYTE = 10.0  # bytes of memory that a byte of an unpacked sheet takes
 
@@ -34,7 +34,7 @@ def read_sheet(stream: BinaryIO, path: str, text_format: TextFormat) -> TextTabl
     return table_of_rows(text, (_cut(row, used) for row in rows), text_format)
 
 
-def _cut(row: Row, used: list[int]) -> Row:
+def _cut(row: CellRow, used: list[int]) -> CellRow:
     """The cells of the columns that are used; none of a row without any."""
     cells = dict(enumerate(row.cells))
     return row._replace(cells=[cells.get(place, "") for place in used] if any(row.cells) else [])
@@ -63,7 +63,7 @@ def _is_filled(sheet: Any) -> bool:
     return any(value is not None for row in sheet.iter_rows(values_only=True) for value in row)
 
 
-def _rows(text: Text, stored: Any, entered: Any) -> Iterator[Row]:
+def _rows(text: Text, stored: Any, entered: Any) -> Iterator[CellRow]:
     """The rows of a sheet as texts."""
     both = zip(stored.iter_rows(values_only=True), entered.iter_rows(), strict=True)
     for number, (values, cells) in enumerate(both, start=1):
@@ -74,7 +74,7 @@ def _rows(text: Text, stored: Any, entered: Any) -> Iterator[Row]:
                     Message(f"none for {cell.value!r} in cell {cell.coordinate}"),
                     "Open it in a spreadsheet and save it again.",
                 )
-        yield Row([_as_text(value) for value in values], number)
+        yield CellRow([_as_text(value) for value in values], number)
 
 
 def _as_text(value: Any) -> str:

@@ -349,7 +349,7 @@ def read_text(
     return table_of_rows(text, text.rows(delimiter), complete)
 
 
-def table_of_rows(text: "Text", rows: Iterator["Row"], text_format: TextFormat) -> TextTable:
+def table_of_rows(text: "Text", rows: Iterator["CellRow"], text_format: TextFormat) -> TextTable:
     """The table that rows of cells make up, with or without a header row."""
     first = next((row for row in rows if row.has_cells), None)
     if first is None:
@@ -376,7 +376,7 @@ def _encoding(data: bytes, given: str | None) -> str:
     return UTF8 if codecs.lookup(given).name == "utf-8" else given
 
 
-class Row(NamedTuple):
+class CellRow(NamedTuple):
     """The cells of a row, and the line of the file where it ends."""
 
     cells: list[str]
@@ -414,7 +414,7 @@ class Text:
                 Message("If it is text in UTF-16, say ", option("encoding", "utf-16"), "."),
             )
 
-    def rows(self, delimiter: str) -> Iterator[Row]:
+    def rows(self, delimiter: str) -> Iterator[CellRow]:
         """The rows; a blank line is a row without cells, or with a blank one."""
         lines = _Lines(self)
         is_space = delimiter == " "
@@ -422,7 +422,7 @@ class Text:
         reader = csv.reader(source, delimiter=delimiter, strict=True, skipinitialspace=is_space)
         try:
             for cells in reader:
-                yield Row(cells, lines.number)
+                yield CellRow(cells, lines.number)
         except csv.Error as error:
             raise self.refused(
                 "be a table of cells",
@@ -557,16 +557,16 @@ def _widths(text: Text, delimiter: str) -> Iterator[int]:
 class _Body:
     """The rows of the objects, gathered column by column."""
 
-    def __init__(self, text: Text, width: int, first: Row) -> None:
+    def __init__(self, text: Text, width: int, first: CellRow) -> None:
         self.blocks: list[list[str]] = [[] for _ in range(width)]
         self.n_rows = 0
         self._text, self._width, self._first = text, width, first
         self._rows: list[list[str]] = []  # of the block that is not full yet
         self._n_blank = 0  # lines between rows
 
-    def read(self, rows: Iterable[Row]) -> None:
+    def read(self, rows: Iterable[CellRow]) -> None:
         """Take all rows; blank lines at the end of the file are nothing."""
-        blank: list[Row] = []
+        blank: list[CellRow] = []
         for row in rows:
             if not row.cells or (self._width > 1 and not row.has_cells):
                 blank.append(row._replace(cells=[""]))
@@ -580,7 +580,7 @@ class _Body:
             self.add(row)
         self._close_block()
 
-    def add(self, row: Row) -> None:
+    def add(self, row: CellRow) -> None:
         """Take a row."""
         if len(row.cells) != self._width:
             raise self._text.refused(
@@ -593,7 +593,7 @@ class _Body:
         if len(self._rows) == BLOCK:
             self._close_block()
 
-    def _remedy(self, row: Row) -> Message:
+    def _remedy(self, row: CellRow) -> Message:
         """What to do with a row of another length: the first is a title, or this a comment."""
         is_title = self.n_rows == 0 and sum(map(bool, self._first.cells)) == 1 < len(row.cells)
         title = next(filter(None, self._first.cells), "")

@@ -37,10 +37,10 @@ ABSENT = 1e-290
 
 
 class Previous(NamedTuple):
-    """What iterative estimates need of the covariances of the iteration before."""
+    """What iterative estimates need of the covariances of the previous iteration of EM."""
 
     volumes: Array  # (b, k), up to a factor
-    precisions: Array  # (b, d, d), of weighted sums over components: they have the common axes
+    precisions: Array  # (b, d, d): matrices with the common axes, where components share these
 
     @classmethod
     @np.errstate(divide="ignore", over="ignore", invalid="ignore")
@@ -76,7 +76,7 @@ def update(
     Data may be standardised.  Whether a matrix is a sphere, or two have the same axes, is then seen
     in the ``units`` (d,) that the columns had.
     """
-    products = 1.0 if units is None else units[:, None] * units
+    products = 1.0 if units is None else units[:, None] * units  # of the units of two columns
     matrices = stack_contiguous(scatter * products)
     absent = sizes <= ABSENT
     if absent.any():
@@ -84,6 +84,8 @@ def update(
         matrices[absent] = ABSENT * np.eye(scatter.shape[-1])
     sizes = stack_contiguous(sizes)
 
+    # Read the scatter matrices along the axes of each orientation, estimate covariances along these
+    # axes by the rule, and turn them back to the columns of the data.
     turned = []
     for read, rows in _groups(ORIENTATIONS, codes):
         start = None if previous is None else previous.precisions[rows] / products

@@ -17,7 +17,11 @@ from credpart.mixture.covariance.batched import Previous, unequal_weights, updat
 from credpart.mixture.covariance.matrices import inverse, stack_contiguous
 from credpart.mixture.covariance.structures import TABLE
 from credpart.mixture.families.base import ABSENT, Components, Parameters, linear_forms
-from credpart.mixture.families.standardisation import Standardisation, StandardisedFamily, pairs_of
+from credpart.mixture.families.standardisation import (
+    Standardisation,
+    StandardisedFamily,
+    entry_pairs,
+)
 
 COLLAPSED = 1e12  # total covariance relative to that of a component without any width
 LOG_2_PI = np.log(2.0 * np.pi)
@@ -37,7 +41,7 @@ class GaussianParams(NamedTuple):
         """Covariance matrices (b, k, d, d), as exact as the densities are."""
         d = self.means.shape[-1]
         forms = self.natural[..., 1 + d :]
-        i, j = pairs_of(d, is_diagonal=forms.shape[-1] == d)
+        i, j = entry_pairs(d, is_diagonal=forms.shape[-1] == d)
         precisions = np.zeros((*forms.shape[:-1], d, d))
         precisions[..., i, j] = precisions[..., j, i] = forms * np.where(i == j, -2.0, -1.0)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):

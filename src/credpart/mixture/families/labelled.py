@@ -143,10 +143,6 @@ class Labelled(MixtureFamily[Parameters]):
         """Draw n objects from the first of the mixtures, of which nothing is known."""
         return self.family.sample(params, n, rng)
 
-    def mean_statistics(self, params: Parameters) -> Array:
-        """Statistics (b, k, s) of an object of which nothing is known."""
-        return self.family.mean_statistics(params)
-
     def projectable(self, params: Parameters) -> Components | None:
         """Components of the first mixture, if they keep their form under linear maps."""
         return self.family.projectable(params)

@@ -264,27 +264,38 @@ class LocationScale(StandardisedFamily[LocationScaleParams]):
         scatter[gone], dof[gone] = ABSENT * np.eye(self.d), self.law.first_dof
         return sizes[..., 0], locations, skewness, scatter, dof
 
+    def first_sums(self, features: Array, resp: Array) -> Array:
+        """Sums (b, k, p) of the features before there are parameters."""
+        return weighted_sums(resp, features)
+
     def _by_moments(self, features: Array, resp: Array) -> LocationScaleParams:
-        """Parameters by the method of moments: from no skewness, EM would never find any."""
+        """Parameters by the method of moments."""
         d, (i, j) = self.d, self.standardisation.pairs
-        sums = weighted_sums(resp, features)
+        sums = self.first_sums(features, resp)
         absent = sums[..., 0] <= ABSENT
         sizes = np.where(absent, 1.0, sums[..., 0])[..., None]
         means, squares = sums[..., 1 : 1 + d] / sizes, sums[..., 1 + d :] / sizes
-        cubes = weighted_sums(resp, features[..., 1 : 1 + d] ** 3) / sizes
         covariances = self.standardisation.matrices(squares - means[..., i] * means[..., j])
         covariances[absent] = np.eye(d)
-        third = cubes - 3.0 * means * np.einsum("bkdd->bkd", covariances) - means**3
-        skewness = np.cbrt(third / (np.sqrt(2.0 / np.pi) * (4.0 / np.pi - 1.0)))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            P = inverse(covariances)[0]
-            share = np.einsum("bkd,bkde,bke->bk", skewness, P, skewness) * HALF_NORMAL_VARIANCE
-            skewness *= np.sqrt(np.minimum(1.0, LARGEST_SKEW / share))[..., None]
-        skewness *= self.law.is_skew
+        skewness = np.zeros_like(means)
+        if self.law.is_skew:  # from no skewness, EM would never find any
+            cubes = weighted_sums(resp, features[..., 1 : 1 + d] ** 3) / sizes
+            skewness = skewness_by_moments(means, covariances, cubes)
         scales = covariances - HALF_NORMAL_VARIANCE * outer_square(skewness)
         locations = means - np.sqrt(2.0 / np.pi) * skewness
         dof = np.full(absent.shape, self.law.first_dof)
         return self.complete(self.shares(sums[..., 0]), locations, scales, skewness, dof)
+
+
+def skewness_by_moments(means: Array, covariances: Array, cubes: Array) -> Array:
+    """Skewness (b, k, d) of skew normal components with these means of x and of its cubes."""
+    third = cubes - 3.0 * means * np.einsum("bkdd->bkd", covariances) - means**3
+    skewness = np.cbrt(third / (np.sqrt(2.0 / np.pi) * (4.0 / np.pi - 1.0)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        P = inverse(covariances)[0]
+        share = np.einsum("bkd,bkde,bke->bk", skewness, P, skewness) * HALF_NORMAL_VARIANCE
+        skewness *= np.sqrt(np.minimum(1.0, LARGEST_SKEW / share))[..., None]
+    return skewness
 
 
 def outer_square(vectors: Array) -> Array:

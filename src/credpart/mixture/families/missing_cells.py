@@ -31,7 +31,7 @@ from credpart.mixture.families.base import ABSENT, Family, linear_forms, weighte
 from credpart.mixture.families.gaussian import LOG_2_PI, Gaussian, GaussianParams
 from credpart.mixture.families.latent_law import LatentLaw
 from credpart.mixture.families.location_scale import LocationScale, LocationScaleParams
-from credpart.mixture.families.standardisation import Standardisation, pairs_of
+from credpart.mixture.families.standardisation import Standardisation, entry_pairs
 
 ASSUMPTION = "missing cells are taken as missing at random"
 BLOCK = 1 << 20  # numbers in the matrices of the patterns that are worked on together
@@ -198,7 +198,7 @@ def standardisation_of(X: Array, structures: Sequence[str]) -> Standardisation:
         np.concatenate([getattr(one, name) for one in each])
         for name in ("center", "scale", "rounding_unit")
     )
-    pairs = pairs_of(X.shape[1], all(TABLE[name].diagonal for name in structures))
+    pairs = entry_pairs(X.shape[1], all(TABLE[name].diagonal for name in structures))
     return Standardisation(center, scale, pairs, unit, each[0].is_unit_free)
 
 
@@ -317,19 +317,6 @@ class LocationScaleWithMissing(MissingCells, LocationScale):
     def remarks(self, params: LocationScaleParams) -> list[str]:
         """What is assumed of missing cells, and degrees of freedom at their bounds."""
         return [ASSUMPTION, *LocationScale.remarks(self, params)]
-
-    def _by_moments(self, features: Array, resp: Array) -> LocationScaleParams:
-        """Parameters by the method of moments."""
-        d, (i, j) = self.d, self.standardisation.pairs
-        sums = self.first_sums(features, resp)
-        absent = sums[..., 0] <= ABSENT
-        moments = sums[..., 1:] / np.where(absent, 1.0, sums[..., 0])[..., None]
-        means, squares = moments[..., :d], moments[..., d:]
-        covariances = self.standardisation.matrices(squares - means[..., i] * means[..., j])
-        covariances[absent] = np.eye(d)
-        dof = np.full(absent.shape, self.law.first_dof)
-        skewness = np.zeros_like(means)
-        return self.complete(self.shares(sums[..., 0]), means, covariances, skewness, dof)
 
 
 def scoring(family: Family, X: Array) -> Family:

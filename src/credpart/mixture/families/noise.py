@@ -19,7 +19,7 @@ References
 from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -49,7 +49,7 @@ NoisyLocationScaleParams = _with_noise_share(LocationScaleParams, "NoisyLocation
 # and the noise share sum to 1.
 NoisyMixtureParams = _with_noise_share(MixtureParams, "NoisyMixtureParams")
 NoisyComponents = _with_noise_share(Components, "NoisyComponents")
-WITHOUT_NOISE: Mapping[type, Any] = {
+WITHOUT_NOISE: Mapping[type, type[Parameters]] = {
     NoisyGaussianParams: GaussianParams,
     NoisyLocationScaleParams: LocationScaleParams,
 }
@@ -97,14 +97,16 @@ class WithNoise(MixtureFamily[Parameters]):
     that of the noise.
     """
 
-    base: Any  # the family without noise
+    base: Family  # without noise
     corner: Array  # (d,), of the box
     edges: Array  # (d, d)
     log_height: float = field(init=False)  # log density of noise, in the family's units
 
     has_noise: ClassVar[bool] = True
-    base_type: ClassVar[Any]
-    shown_type: ClassVar[Any]
+    params_type: ClassVar[type[Parameters]]
+    base_type: ClassVar[type]
+    clusters_type: ClassVar[type[Parameters]]  # the parameters of the family without noise
+    shown_type: ClassVar[type[Parameters]]  # in the units of the data
 
     def __post_init__(self) -> None:
         make_read_only(self.corner, self.edges)
@@ -122,7 +124,7 @@ class WithNoise(MixtureFamily[Parameters]):
 
     def features(self, X: Array) -> Array:
         """What the family reads of the data."""
-        return cast(Array, self.base.features(X))
+        return self.base.features(X)
 
     def log_joint(self, features: Array, params: Parameters) -> Array:
         """Log joint densities of the components and, last, of noise: shape (b, k + 1, n)."""
@@ -159,29 +161,29 @@ class WithNoise(MixtureFamily[Parameters]):
 
     def log_prior(self, params: Parameters) -> Array | float:
         """The prior of the clusters."""
-        return cast(Array, self.base.log_prior(self._clusters(params)))
+        return self.base.log_prior(self._clusters(params))
 
     # What the choice of a model asks
 
     def n_free(self, c: int) -> int:
         """Number of free parameters: the noise share is one more."""
-        return int(self.base.n_free(c)) + 1
+        return self.base.n_free(c) + 1
 
     def n_parameters(self, structure: str, c: int) -> int:
         """Number of free parameters under a covariance structure."""
-        return int(self.base.n_parameters(structure, c)) + 1
+        return self.base.n_parameters(structure, c) + 1
 
     @property
     def log_unit(self) -> float:
         """What to subtract from a log density to convert it to the units of the data."""
-        return float(self.base.log_unit)
+        return self.base.log_unit
 
     def embed(self, params: Parameters) -> Parameters:
         """A mixture of a nested family, with noise or without, as one of this family."""
         inner, share = params, np.full(len(params[0]), FIRST)
         if type(params) in WITHOUT_NOISE:
             inner, share = WITHOUT_NOISE[type(params)](*params[:-1]), _share(params)
-        if not isinstance(inner, self.base.params_type):
+        if not isinstance(inner, self.clusters_type):
             inner = self.base.embed(inner)
         return self._joined(inner, share)
 
@@ -194,11 +196,11 @@ class WithNoise(MixtureFamily[Parameters]):
 
     def is_spurious(self, params: Parameters, n: float) -> BoolArray:
         """Components (b, k) that are artefacts of the n objects."""
-        return cast(BoolArray, self.base.is_spurious(self._among_all(params), n))
+        return self.base.is_spurious(self._among_all(params), n)
 
     def describe_spurious(self, params: Parameters, k: int, n: float) -> str:
         """What is wrong with the spurious component k of the first mixture."""
-        return str(self.base.describe_spurious(self._among_all(params), k, n))
+        return self.base.describe_spurious(self._among_all(params), k, n)
 
     def regularised(self, statistics: Array) -> Self:
         """The family with the prior of the clusters."""
@@ -209,11 +211,11 @@ class WithNoise(MixtureFamily[Parameters]):
     def to_data_units(self, params: Parameters) -> Parameters:
         """Parameters in the units of the data; the proportions and the noise share sum to 1."""
         shown = self.base.to_data_units(self._among_all(params))
-        return cast(Parameters, self.shown_type(*shown, _share(params)[:, None]))
+        return self.shown_type(*(*shown, _share(params)[:, None]))
 
     def remarks(self, params: Parameters) -> list[str]:
         """The remarks on the clusters, and whether there is any noise."""
-        found = list(self.base.remarks(self._clusters(params)))
+        found = self.base.remarks(self._clusters(params))
         if _share(params)[0] <= 10.0 * LEAST:
             found.append("the noise component is empty: no object is an outlier")
         return found
@@ -230,7 +232,7 @@ class WithNoise(MixtureFamily[Parameters]):
 
     def projectable(self, params: Parameters) -> Components | None:
         """The clusters; noise has no form that is kept under linear maps."""
-        return cast(Components | None, self.base.projectable(self._among_all(params)))
+        return self.base.projectable(self._among_all(params))
 
     # How it is checked when it comes out of a file
 
@@ -251,22 +253,20 @@ class WithNoise(MixtureFamily[Parameters]):
 
     # Parameters with and without noise
 
-    def _clusters(self, params: Parameters) -> Any:
+    def _clusters(self, params: Parameters) -> Parameters:
         """The parameters of the mixture without noise."""
-        return self.base.params_type(*params[:-1])
+        return self.clusters_type(*params[:-1])
 
-    def _among_all(self, params: Parameters) -> Any:
+    def _among_all(self, params: Parameters) -> Parameters:
         """`_clusters` with proportions among all objects, outliers included."""
-        clusters = self._clusters(params)
         share = (1.0 - _share(params))[:, None]
-        return clusters._replace(proportions=share * clusters.proportions)
+        return self.clusters_type(share * params[0], *params[1:-1])
 
     def _joined(self, clusters: Parameters, share: Array) -> Parameters:
         """Parameters of clusters and noise shares (b,); an extrapolation may leave their range."""
         kept = np.clip(share, LEAST, 1.0)[:, None]
         noise = np.array(np.broadcast_to(kept, clusters[0].shape))
-        joined: Any = self.params_type
-        return cast(Parameters, joined(*clusters, noise))
+        return self.params_type(*(*clusters, noise))
 
 
 def _share(params: Parameters) -> Array:
@@ -280,8 +280,9 @@ class GaussianWithNoise(WithNoise):
 
     is_normal: ClassVar[bool] = True
     params_type: ClassVar[type[Parameters]] = NoisyGaussianParams
-    base_type: ClassVar[Any] = Gaussian
-    shown_type: ClassVar[Any] = NoisyMixtureParams
+    base_type: ClassVar[type] = Gaussian
+    clusters_type: ClassVar[type[Parameters]] = GaussianParams
+    shown_type: ClassVar[type[Parameters]] = NoisyMixtureParams
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,5 +291,6 @@ class LocationScaleWithNoise(WithNoise):
 
     has_slow_em: ClassVar[bool] = True
     params_type: ClassVar[type[Parameters]] = NoisyLocationScaleParams
-    base_type: ClassVar[Any] = LocationScale
-    shown_type: ClassVar[Any] = NoisyComponents
+    base_type: ClassVar[type] = LocationScale
+    clusters_type: ClassVar[type[Parameters]] = LocationScaleParams
+    shown_type: ClassVar[type[Parameters]] = NoisyComponents

@@ -58,7 +58,7 @@ class Standardisation:
         low, high = np.percentile((X - center) / scale, [25, 75], axis=0)
         spread = np.round(np.log2(np.where(high > low, high - low, 1.0)))
         rows = [TABLE[name] for name in structures]
-        pairs = pairs_of(X.shape[1], all(row.diagonal for row in rows))
+        pairs = entry_pairs(X.shape[1], all(row.diagonal for row in rows))
         is_unit_free = all(row.is_unit_free for row in rows)
         return cls(center, scale, pairs, ROUNDING * np.exp2(spread), is_unit_free)
 
@@ -69,7 +69,7 @@ class Standardisation:
             raise ValueError("centres and scales that are not those of the columns")
         if not (self.scale > 0.0).all() or not (self.rounding_unit > 0.0).all():
             raise ValueError("scales of columns that are not positive")
-        known = (np.array(pairs_of(d, is_diagonal)) for is_diagonal in (True, False))
+        known = (np.array(entry_pairs(d, is_diagonal)) for is_diagonal in (True, False))
         if not any(np.array_equal(np.array(self.pairs), pairs) for pairs in known):
             raise ValueError("pairs of columns that are none")
 
@@ -113,7 +113,7 @@ def middle(X: Array) -> Array:
     return np.asarray(np.nanquantile(X, 0.5, axis=0, method="lower"))
 
 
-def pairs_of(d: int, is_diagonal: bool) -> tuple[IntArray, IntArray]:
+def entry_pairs(d: int, is_diagonal: bool) -> tuple[IntArray, IntArray]:
     """Which products of columns make up a symmetric matrix."""
     return (np.arange(d), np.arange(d)) if is_diagonal else np.triu_indices(d)
 

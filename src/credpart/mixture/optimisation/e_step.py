@@ -90,7 +90,7 @@ def _part(data: Samples, sample: IntArray, rows: slice) -> tuple[Array, Array]:
     return some, weights[:, rows] if len(weights) == 1 else weights[sample, rows]
 
 
-def log_certainty(problem: Problem, params: Parameters, sample: IntArray) -> Array:
+def total_log_certainty(problem: Problem, params: Parameters, sample: IntArray) -> Array:
     """Weighted sum over objects of the log of the largest posterior, shape (b,)."""
     b, k = params[0].shape
     total = np.zeros(b)
@@ -134,7 +134,7 @@ def e_step_of_block(
     family: Family, params: Parameters, in_single: bool, X: Array, weights: Array, block: int
 ) -> tuple[Array, Array]:
     """`e_step` of mixtures that are all fitted to the same weighted objects."""
-    problem = Problem(family, Samples(family.features(X), weights[None]))
+    problem = Problem.of(family, X, weights[None])
     sample = np.zeros(len(params[0]), dtype=np.intp)
     with np.errstate(all="ignore"):  # here, since a worker may be a process of its own
         return e_step(problem, params, sample, in_single=in_single)

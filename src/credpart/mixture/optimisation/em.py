@@ -1,8 +1,9 @@
 """EM for every mixture family: batched over mixtures, weighted by object.
 
 EM is a map on the expected sufficient statistics of the complete data: an M-step takes statistics
-to parameters, an E-step parameters to statistics.  Statistics live in a linear space, so that one
-acceleration serves every family and covariance structure.
+to parameters, an E-step parameters to statistics.  So an iteration is an M-step and then an E-step,
+and a mixture under way has both its parameters and the statistics that are expected there.
+Statistics live in a linear space, so that one acceleration serves every family and structure.
 """
 
 from collections.abc import Callable
@@ -70,26 +71,30 @@ def em(
 ) -> Mixtures:
     """Run EM until every mixture has converged, broken down, been given up, or met the limit.
 
-    The likelihood never falls if the M-step of the family never lowers it: an accelerated step that
-    would lower it is refused, and a plain one follows.  After accelerated steps, convergence takes
-    two small gains in a row.  A mixture that breaks down keeps its last sound parameters.
+    With acceleration, an iteration starts from extrapolated statistics in place of the expected
+    ones.  Where this leads to no mixture or lowers the likelihood, it is refused, and a plain
+    iteration follows: so the likelihood never falls if the M-step of the family never lowers it.
+    An extrapolated iteration may gain little far from the maximum: there, convergence takes two
+    small gains in a row.  A mixture that breaks down in a plain iteration keeps its last sound
+    parameters.
     """
     is_going = (start.status == Status.NOT_CONVERGED) & (start.n_iter < limits.max_iter)
-    rows = np.flatnonzero(is_going)
+    rows = np.flatnonzero(is_going)  # of the mixtures that are under way
     current = start.take(rows)
     ended = [(np.flatnonzero(~is_going), start.take(np.flatnonzero(~is_going)))]
     size = int(np.prod(start.statistics.shape[1:]))
     anderson = Anderson(len(start), size) if is_accelerated else None
-    point, is_plain = current.statistics, np.ones(len(rows), dtype=bool)
-    was_small = ~is_plain
+    # What the next M-step takes; and whether it is extrapolated, and the last gain was small.
+    statistics = current.statistics
+    is_extrapolated = was_small = np.zeros(len(rows), dtype=bool)
     while len(rows):
-        trial = iterate(problem, current, point, in_single=in_single)
+        trial = iterate(problem, current, statistics, in_single=in_single)
         gain = relative_gain(trial.loglik, current.loglik)
-        is_accepted = ~trial.is_degenerate & (is_plain | (gain >= 0.0))
+        is_accepted = ~trial.is_degenerate & (~is_extrapolated | (gain >= 0.0))
         is_small = is_accepted & (gain < limits.tol)
         status = np.full(len(rows), Status.NOT_CONVERGED)
-        status[is_small & (is_plain | was_small)] = Status.OK
-        status[is_plain & trial.is_degenerate] = Status.DEGENERATE
+        status[is_small & (~is_extrapolated | was_small)] = Status.OK
+        status[~is_extrapolated & trial.is_degenerate] = Status.DEGENERATE
         has_ended = (status != Status.NOT_CONVERGED) | (trial.n_iter >= limits.max_iter)
         if early_stopping is not None:
             has_ended |= early_stopping(trial, gain)
@@ -98,16 +103,17 @@ def em(
         current = trial.put(refused, current.take(refused)) if len(refused) else trial
         current = replace(current, n_iter=trial.n_iter, status=status)
         was_small = np.where(is_accepted, is_small, was_small)
-        last, point, is_plain = point, current.statistics, np.ones(len(rows), dtype=bool)
+
+        before, statistics = statistics, current.statistics
         if anderson is not None:
             anderson.forget(rows[refused])
-            is_plain = ~is_accepted | has_ended
-            some, point = np.flatnonzero(~is_plain), point.copy()
-            point[some] = anderson.extrapolate(rows[some], last[some], point[some])
-        if has_ended.any():
+            is_extrapolated = is_accepted & ~has_ended
+            some, statistics = np.flatnonzero(is_extrapolated), statistics.copy()
+            statistics[some] = anderson.extrapolate(rows[some], before[some], statistics[some])
+        if has_ended.any():  # those that have ended leave the batch
             gone, stay = np.flatnonzero(has_ended), np.flatnonzero(~has_ended)
             ended.append((rows[gone], current.take(gone)))
-            rows, current, point = rows[stay], current.take(stay), point.take(stay, axis=0)
-            is_plain, was_small = is_plain[stay], was_small[stay]
+            rows, current, statistics = rows[stay], current.take(stay), statistics.take(stay, 0)
+            is_extrapolated, was_small = is_extrapolated[stay], was_small[stay]
     order = np.argsort(np.concatenate([places for places, _ in ended]))
     return Mixtures.concatenate([part for _, part in ended]).take(order)

@@ -27,6 +27,11 @@ class Problem(NamedTuple):
     family: Family
     data: Samples
 
+    @classmethod
+    def of(cls, family: Family, X: Array, weights: Array) -> Self:
+        """A family on objects (n, d) that m samples share, with weights (m, n)."""
+        return cls(family, Samples(family.features(X), weights))
+
     @property
     def n_objects(self) -> float:
         """The total weight of a sample, the same for all samples."""

@@ -22,11 +22,12 @@ from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
 from credpart.mixture.models import Model, structure_code
-from credpart.mixture.optimisation import Limits, Mixtures, Problem, Samples, Status
-from credpart.mixture.optimisation.e_step import e_step, normalise
+from credpart.mixture.optimisation import Limits, Mixtures, Problem, Status
+from credpart.mixture.optimisation.e_step import e_step
 from credpart.mixture.optimisation.em import first_iteration
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.optimisation.mixtures import take_params
+from credpart.mixture.posteriors import bayes_rule
 from credpart.mixture.search.initialisation import responsibilities
 from credpart.mixture.search.multistart import EarlyStopping, Policy, best_first
 
@@ -75,8 +76,7 @@ def model_sets(
     for name in dict.fromkeys(row.family for row in models.values()):
         rows = {model: row for model, row in models.items() if row.family == name}
         family = next(iter(rows.values())).make(data, structures)
-        samples = Samples(family.features(data.values), data.weights[None])
-        sets.append(ModelSet(Problem(family, samples), rows))
+        sets.append(ModelSet(Problem.of(family, data.values, data.weights[None]), rows))
     return sets
 
 
@@ -128,7 +128,7 @@ class FamilySearch:
 
     def __init__(self, models: ModelSet, numbers: Sequence[int], limits: Limits) -> None:
         self.problem, self.models = models
-        self.limits, self.k = limits, max(numbers)
+        self.limits, self.numbers = limits, numbers
         self.cells = list(product(numbers, self.models))  # the slots of candidates
         structures = [self.models[model].structure for _, model in self.cells]
         self.codes = np.array([structure_code(name) for name in structures])
@@ -144,12 +144,12 @@ class FamilySearch:
         candidates = maximise(self.problem, candidates, self.limits, early_stopping)
         policy = Policy(self.value, offers=offers)
         answers, _ = best_first(self.problem, candidates, policy, self.limits)
-        return {cell: self._answer(answers, i) for i, cell in enumerate(self.cells)}
+        return {cell: self.answer(answers, i) for i, cell in enumerate(self.cells)}
 
     def run_alone(self, cell: Cell, resp: Array) -> Answer:
         """Where the mixture of a cell ends that starts from responsibilities (c, n)."""
         started = self.begin([(cell, self.problem.statistics(resp))])
-        return self._answer(maximise(self.problem, started, self.limits), 0)
+        return self.answer(maximise(self.problem, started, self.limits), 0)
 
     def value(self, mixtures: Mixtures) -> Array:
         """The log-likelihoods of mixtures that may be answers."""
@@ -158,9 +158,9 @@ class FamilySearch:
     def begin(self, starts: Sequence[tuple[Cell, Array]]) -> Mixtures:
         """Mixtures after one iteration from statistics (1, c, s), each for a cell."""
         slots = np.array([self.cells.index(cell) for cell, _ in starts])
-        statistics = np.zeros((len(starts), self.k, starts[0][1].shape[-1]))
+        statistics = np.zeros((len(starts), max(self.numbers), starts[0][1].shape[-1]))
         for row, (_, found) in zip(statistics, starts, strict=True):
-            row[: found.shape[1]] = found[0]
+            row[: found.shape[1]] = found[0]  # the components after these are absent
         order = np.argsort(slots, kind="stable")  # so that those of one width stand together
         slots, sample = slots[order], np.zeros(len(slots), dtype=np.intp)
         return first_iteration(self.problem, statistics[order], self.codes[slots], sample, slots)
@@ -168,7 +168,7 @@ class FamilySearch:
     def _partitions(self, starts: Sequence[Partitions]) -> Iterator[tuple[Cell, Array]]:
         """Statistics of the partitions of the objects, for every model."""
         for c, labels in distinct_partitions(starts):
-            if (c, next(iter(self.models))) in self.cells:
+            if c in self.numbers:
                 statistics = self.problem.statistics(responsibilities(labels, c))
                 yield from (((c, model), statistics) for model in self.models)
 
@@ -176,8 +176,7 @@ class FamilySearch:
         """Statistics of the posteriors of nested models of smaller families, for a model."""
         for cell, answer in self._nested_answers(smaller):
             (family, data), params = answer.problem, answer.mixture.params
-            resp = family.log_joint(data.features, params)
-            normalise(resp)
+            resp, _ = bayes_rule(family, data.features, params)
             yield cell, self.problem.statistics(resp[0, : params[0].shape[1]])  # noise left out
 
     def _embedded(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Array]]:
@@ -192,7 +191,7 @@ class FamilySearch:
                 if nested in row.nested and not answer.flaw:
                     yield (c, model), answer
 
-    def _answer(self, answers: Mixtures, slot: int) -> Answer:
+    def answer(self, answers: Mixtures, slot: int) -> Answer:
         """The answer of a cell, without absent components, and what is wrong with it."""
         one, k = answers.take(np.array([slot])), self.cells[slot][0]
         params = take_params(one.params, (slice(None), slice(k)))
@@ -204,22 +203,27 @@ class NestedStarts:
     """More starts for a search: where related models, nested in one or containing it, have ended.
 
     One iteration tells whether such a start is ahead.  Families whose EM is slow have likelihoods
-    with saddles, where it takes more.
+    with saddles, where it takes more.  The first time there are also mixtures of smaller families,
+    ``embedded`` in this one.
     """
 
-    def __init__(self, search: FamilySearch, first: Mixtures | None = None) -> None:
-        self.search, self.first = search, first
+    def __init__(self, search: FamilySearch, embedded: Mixtures | None = None) -> None:
+        self.search, self.embedded = search, embedded
         trial = TRIAL if search.problem.family.has_slow_em else 1
         self.limits = Limits(search.limits.tol, min(trial, search.limits.max_iter))
-        cells = [(c, model, search.models[model].nested) for c, model in search.cells]
-        is_nested = np.array([[c == h and one in of for h, one, _ in cells] for c, _, of in cells])
+        # (cells, cells): the cell of the column is nested in that of the row
+        is_nested = np.zeros((len(search.cells), len(search.cells)), dtype=bool)
+        for row, (c, model) in enumerate(search.cells):
+            for nested in search.models[model].nested:
+                if (c, nested) in search.cells:
+                    is_nested[row, search.cells.index((c, nested))] = True
         self.is_related = is_nested | is_nested.T
 
     def __call__(self, answers: Mixtures, new: IntArray) -> Mixtures | None:
         """Candidates for cells that are related to those with new answers."""
         target, column = np.nonzero(self.is_related[:, new])
-        parts = [] if self.first is None else [self.first]
-        self.first = None
+        parts = [] if self.embedded is None else [self.embedded]
+        self.embedded = None
         if len(target):
             codes, zeros = self.search.codes[target], np.zeros(len(target), dtype=np.intp)
             start = answers.take(new[column]).under_way()

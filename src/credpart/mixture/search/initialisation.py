@@ -145,7 +145,7 @@ def all_rises(groups: Groups, own: Array, cost: Cost) -> Array:
     return rises
 
 
-def summarise(Z: Array, labels: IntArray) -> Groups:
+def group_moments(Z: Array, labels: IntArray) -> Groups:
     """Sizes, means and scatter matrices of labelled rows."""
     m, d = labels.max() + 1, Z.shape[1]
     sizes = np.bincount(labels, minlength=m).astype(float)
@@ -160,7 +160,7 @@ def ward(Z: Array, numbers: Sequence[int]) -> dict[int, IntArray]:
     groups, centers = np.arange(len(Z)), Z
     if len(Z) > MAX_OBJECTS:
         groups = small_groups(Z, max(MAX_GROUPS, *numbers))
-        centers = summarise(Z, groups).means.T
+        centers = group_moments(Z, groups).means.T
     m = len(centers)
     # not linkage(centers): it warns of data that look like a matrix of distances
     merges = linkage(pdist(centers), "ward")[:, :2].astype(np.intp)
@@ -206,7 +206,7 @@ def ellipsoidal(X: Array, numbers: Sequence[int]) -> dict[int, IntArray]:
     Z = balance(X)
     groups = small_groups(Z, max(MAX_GROUPS, *numbers))  # no fewer than there will be clusters
     cost = partial(ellipsoidal_cost, unit=(Z**2).mean())
-    found = agglomerate(summarise(Z, groups), cost, numbers)
+    found = agglomerate(group_moments(Z, groups), cost, numbers)
     return {c: labels[groups] for c, labels in found.items()}
 
 
@@ -247,7 +247,6 @@ def check_start(start: ArrayLike, n: int, c: int) -> Array:
 
 def starting_partitions(
     X: Array,
-    weights: Array,
     numbers: Sequence[int],
     n_starts: int,
     seed: int = 0,
@@ -258,10 +257,7 @@ def starting_partitions(
     After ``starts`` comes k-means, from as many seeds as are asked for.  Rows count once, however
     often they are repeated, so that weights do what repeated rows do.
     """
-    present = weights > 0.0
-    rows, back = np.unique(X[present], axis=0, return_inverse=True)
-    place = np.zeros(len(X), dtype=np.intp)  # of an object without weight, any
-    place[present] = back.ravel()
+    rows, place = np.unique(X, axis=0, return_inverse=True)
     found = [start(rows, numbers) for start in starts[:n_starts]]
     found += [k_means(scale(rows), numbers, seed + i) for i in range(n_starts - len(starts))]
-    return [{c: labels[place] for c, labels in partitions.items()} for partitions in found]
+    return [{c: labels[place.ravel()] for c, labels in partitions.items()} for partitions in found]

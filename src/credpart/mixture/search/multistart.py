@@ -1,8 +1,13 @@
 """The scheduler: run many mixtures, stop those that cannot win, and keep the best of each slot.
 
 A slot is what mixtures compete for: a model and a number of clusters in a selection, a replicate
-of the bootstrap.  Candidates that have not converged are run to their ends, the most promising of
-each slot first, and another one only if it could still win its slot.
+of the bootstrap.  A mixture that competes is a candidate, and the best one of a slot its answer.
+Candidates that have not converged are run to their ends, the most promising of each slot first, and
+another one only if it could still win its slot.
+
+A search has two steps.  EM runs all candidates side by side, while `EarlyStopping` gives up those
+that fall behind.  `best_first` then keeps the best of each slot, and goes on with candidates that
+were given up, or that its policy offers, only where they could still win.
 """
 
 from collections.abc import Callable
@@ -15,7 +20,7 @@ from credpart.mixture.optimisation import Limits, Mixtures, Problem, Status
 from credpart.mixture.optimisation.convergence import resolution
 from credpart.mixture.optimisation.maximise import maximise
 
-PATIENCE = 240.0  # iterations
+PATIENCE = 240.0  # iterations, each with the gain of the last one, that may still be waited for
 
 
 class Policy(NamedTuple):
@@ -48,6 +53,7 @@ def best_first(problem: Problem, candidates: Mixtures, policy: Policy, limits: L
         return is_collapsing(policy.value(trial), trial.n_iter)
 
     while True:
+        # Keep the best of those that have ended, where they exceed the answers.
         values = policy.value(ended)
         best = best_of_slots(values, ended.slot, limits.tol)
         slot = ended.slot[best]
@@ -56,6 +62,7 @@ def best_first(problem: Problem, candidates: Mixtures, policy: Policy, limits: L
         answers = answers.put(slot[is_new], ended.take(best[is_new]))
         reached[slot[is_new]] = values[best[is_new]]
 
+        # New answers may give more candidates; run those that could still win their slots.
         offered = policy.offers(answers, slot[is_better])
         pool = pool if offered is None else Mixtures.concatenate([pool, offered])
         is_chosen = most_promising(pool, policy, just_above(reached, limits.tol))

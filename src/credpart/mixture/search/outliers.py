@@ -29,7 +29,6 @@ MOST = 0.5
 
 def starts_without_outliers(
     X: Array,
-    weights: Array,
     numbers: Sequence[int],
     n_starts: int,
     seed: int,
@@ -39,20 +38,19 @@ def starts_without_outliers(
 
     Outliers have the label -1.
     """
-    present = np.flatnonzero(weights > 0.0)
-    rows, back = np.unique(X[present], axis=0, return_inverse=True)
+    rows, place = np.unique(X, axis=0, return_inverse=True)
     is_outlier = find_outliers(rows)
     if not is_outlier.any() or len(rows) - is_outlier.sum() <= max(max(numbers), X.shape[1] + 1):
         return []
-    inside = present[~is_outlier[back.ravel()]]
-    found = starting_partitions(X[inside], weights[inside], numbers, n_starts, seed, starts)
-    partitions = []
-    for one in found:
-        marked = {c: np.full(len(X), OUTLIER) for c in one}
-        for c, labels in one.items():
-            marked[c][inside] = labels
-        partitions.append(marked)
-    return partitions
+    inside = np.flatnonzero(~is_outlier[place.ravel()])
+
+    def marked(labels: IntArray) -> IntArray:
+        result = np.full(len(X), OUTLIER)
+        result[inside] = labels
+        return result
+
+    found = starting_partitions(X[inside], numbers, n_starts, seed, starts)
+    return [{c: marked(labels) for c, labels in one.items()} for one in found]
 
 
 def find_outliers(X: Array) -> BoolArray:

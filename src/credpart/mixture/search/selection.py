@@ -15,14 +15,14 @@ from credpart._random import RandomState
 from credpart.errors import DataError, DegenerateMixtureError
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import gathered
-from credpart.mixture.fit import N_STARTS, MixtureFit, SearchOptions, as_fit
+from credpart.mixture.fit import N_STARTS, MixtureFit, SearchOptions, as_fit, begin_search
 from credpart.mixture.known_labels import NOTHING, KnownLabels
-from credpart.mixture.models import NOISES, Model, check_noise, read, taking_part
+from credpart.mixture.models import NOISES, Model, check_noise, read
 from credpart.mixture.notebook import selection_html
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits
 from credpart.mixture.screening import screen
-from credpart.mixture.search.grid_search import Cell, model_sets
-from credpart.mixture.search.subsample import search_rows, subsample
+from credpart.mixture.search.grid_search import Cell
+from credpart.mixture.search.subsample import subsample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,8 +61,7 @@ class Selection:
     @classmethod
     def of_one(cls, fit: MixtureFit, criterion: str) -> "Selection":
         """The selection of a fit where there was nothing to choose."""
-        cell = fit.n_clusters, fit.model
-        return cls({cell: fit}, {}, criterion, (fit.n_clusters,), (fit.model,))
+        return cls({fit.cell: fit}, {}, criterion, (fit.n_clusters,), (fit.model,))
 
     @property
     def best(self) -> MixtureFit:
@@ -95,8 +94,7 @@ class Selection:
         )
 
     def _repr_html_(self) -> str:
-        cell = self.best.n_clusters, self.best.model
-        return selection_html(repr(self), self.table, cell, self.missing)
+        return selection_html(repr(self), self.table, self.best.cell, self.missing)
 
 
 def select_mixture(
@@ -209,16 +207,14 @@ def select(
     columns = Columns.of(data.table)
     data, _ = gathered(known.attach_weighted(data))
 
-    # Models that link the chosen ones by nesting are fitted too, so that no nested one is better.
     carried = {model for _, model in cells}
     fitted = {name: row for name, row in chosen.items() if name in carried}
     part = subsample(data, options.seed)
-    sets = model_sets(known.models(taking_part(fitted)), data, fitted)
-    starts = known.starts(options.starts(known.detach_weighted(part), numbers, fitted), part)
+    search = begin_search(data, part, numbers, fitted, options, known)
     if like is not None and like.n_clusters in numbers:
-        starts[0][like.n_clusters] = like.posteriors_of(part.values).argmax(axis=1)
+        search.starts[0][like.n_clusters] = like.posteriors_of(part.values).argmax(axis=1)
     how = criterion, options.limits, options.n_jobs, progress or silent
-    found, left_out = search_rows(sets, data, part, starts, cells, *how)
+    found, left_out = search.run(cells, *how)
     flaws = {cell: found[cell].flaw for cell in cells if cell in found and found[cell].flaw}
     missing = refused | left_out | flaws
     fits = {

@@ -6,21 +6,18 @@ real chance to be chosen and for the best model of every number of clusters.
 """
 
 from collections.abc import Collection, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from credpart._arrays import Array, IntArray
+from credpart._arrays import Array, BoolArray, IntArray
 from credpart._checks import WeightedTable
-from credpart._columns import sortable
 from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
 from credpart.mixture.completed_data import completed
-from credpart.mixture.criteria import CRITERIA
-from credpart.mixture.optimisation import Limits, Mixtures, Samples
-from credpart.mixture.optimisation.e_step import normalise, row_blocks
+from credpart.mixture.criteria import CRITERIA, contributions
+from credpart.mixture.optimisation import Limits, Mixtures, Problem
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.search.grid_search import (
@@ -29,8 +26,6 @@ from credpart.mixture.search.grid_search import (
     FamilySearch,
     ModelSet,
     NestedStarts,
-    Partitions,
-    find_flaw,
     grid_search,
 )
 from credpart.mixture.search.initialisation import scale
@@ -52,86 +47,77 @@ class SearchResult(NamedTuple):
     left_out: dict[Cell, str]
 
 
-def search_rows(
-    sets: Sequence[ModelSet],
-    data: WeightedTable,
-    part: WeightedTable,
-    starts: Sequence[Partitions],
-    wanted: Collection[Cell],
-    criterion: str,
-    limits: Limits,
-    n_jobs: int | None = None,
-    progress: Progress = silent,
-) -> SearchResult:
-    """`grid_search` from partitions of the data; or of a part of them, and then on all of them."""
-    if part is data:
-        return SearchResult(grid_search(sets, starts, limits, n_jobs, progress), {})
-    some = [on_part(models, part) for models in sets]
-    found = grid_search(
-        some, starts, limits, n_jobs, lambda stage, share: progress(stage, 0.5 * share)
-    )
-    kept, left_out = judge(some, found, wanted, criterion, part, float(data.weights.sum()))
-    jobs = [
-        (models, {cell: found[cell] for cell in kept if cell[0] == c and cell[1] in models.models})
-        for models in sets
-        for c in sorted({c for c, _ in kept})
-    ]
-    answers = {cell: found[cell] for cell in wanted if found[cell].flaw}
-    tasks = [(models, cells, limits) for models, cells in jobs if cells]
-    for done, refined in enumerate(run_tasks(refine, tasks, n_jobs)):
-        answers |= refined
-        progress("select", 0.5 + 0.5 * (done + 1) / len(tasks))
-    return SearchResult(answers, left_out)
+class Search(NamedTuple):
+    """Models on all objects, and where a search among them starts: perhaps on a part of these."""
 
+    sets: list[ModelSet]
+    data: WeightedTable  # all objects
+    part: WeightedTable  # those that the search starts on: the data themselves, or a subsample
+    starts: list[dict[int, IntArray]]  # partitions of the part, by number of clusters
 
-def run_regularised(
-    models: ModelSet,
-    data: WeightedTable,
-    part: WeightedTable,
-    cell: Cell,
-    resp: Array,
-    limits: Limits,
-) -> Answer:
-    """The mixture with pseudo-observations, from responsibilities of the data or of a part."""
-    some = (models if part is data else on_part(models, part)).regularised(resp)
-    answer = FamilySearch(some, [cell[0]], limits).run_alone(cell, resp)
-    if part is data:
-        return answer
-    problem = models.problem._replace(family=some.problem.family)
-    return refine(models._replace(problem=problem), {cell: answer}, limits)[cell]
+    def run(
+        self,
+        wanted: Collection[Cell],
+        criterion: str,
+        limits: Limits,
+        n_jobs: int | None = None,
+        progress: Progress = silent,
+    ) -> SearchResult:
+        """`grid_search`; of a part of the data first, and then on all of them where it matters."""
+        if self.part is self.data:
+            found = grid_search(self.sets, self.starts, limits, n_jobs, progress)
+            return SearchResult(found, {})
+        some = [on_part(models, self.part) for models in self.sets]
+        found = grid_search(
+            some, self.starts, limits, n_jobs, lambda stage, share: progress(stage, 0.5 * share)
+        )
+        kept, left_out = cells_to_refine(some, found, wanted, criterion, self)
+        answers = {cell: found[cell] for cell in wanted if found[cell].flaw}
+        tasks = [
+            (models, {cell: found[cell] for cell in cells}, limits)
+            for models in self.sets
+            for c in sorted({c for c, _ in kept})
+            if (cells := [cell for cell in kept if cell[0] == c and cell[1] in models.models])
+        ]
+        for done, refined in enumerate(run_tasks(refine_on_all, tasks, n_jobs)):
+            answers |= refined
+            progress("select", 0.5 + 0.5 * (done + 1) / len(tasks))
+        return SearchResult(answers, left_out)
+
+    def run_regularised(self, cell: Cell, resp: Array, limits: Limits) -> Answer:
+        """The mixture with pseudo-observations, from responsibilities (c, n) of the part."""
+        models, is_all = self.sets[-1], self.part is self.data
+        some = (models if is_all else on_part(models, self.part)).regularised(resp)
+        answer = FamilySearch(some, [cell[0]], limits).run_alone(cell, resp)
+        if is_all:
+            return answer
+        problem = models.problem._replace(family=some.problem.family)
+        return refine_on_all(models._replace(problem=problem), {cell: answer}, limits)[cell]
 
 
 def on_part(models: ModelSet, part: WeightedTable) -> ModelSet:
     """The same models and family on a part of the data."""
-    samples = Samples(models.problem.family.features(part.values), part.weights[None])
-    return models._replace(problem=models.problem._replace(data=samples))
+    problem = Problem.of(models.problem.family, part.values, part.weights[None])
+    return models._replace(problem=problem)
 
 
 def subsample(data: WeightedTable, seed: int) -> WeightedTable:
-    """Some of the distinct objects, with weights by which they stand for all; the data, if few.
+    """Some of distinct objects, with weights by which they stand for all; the data, if few.
 
     Half of them are spread over compact groups of objects in equal numbers, so that small clusters
     are there too; their weights make up for it.  Weights add up to the number of objects in the
     subsample, so that likelihoods are as informative as they look.
     """
-    present = data.weights > 0.0
-    values = data.values[present]
-    if len(values) <= LARGE:
+    if len(data.values) <= LARGE:
         return data
-    _, first, back = np.unique(sortable(values), axis=0, return_index=True, return_inverse=True)
-    if len(first) <= LARGE:
-        return data
-    totals = np.bincount(back.ravel(), data.weights[present], len(first))
-    distinct = data.table._replace(values=values[first], index=None)
     rng = np.random.default_rng(seed)
-    groups = compact_groups(scale(completed(distinct)), rng)
+    groups = compact_groups(scale(completed(data.table)), rng)
     rows = stratified(groups, SUBSAMPLE, rng)
-    inside = np.bincount(groups, totals) / np.bincount(
-        groups[rows], totals[rows], groups.max() + 1
-    ).clip(np.finfo(float).tiny)
-    weights = totals[rows] * inside[groups[rows]]
+    totals, own = data.weights, groups[rows]
+    represented = np.bincount(own, totals[rows], groups.max() + 1).clip(np.finfo(float).tiny)
+    weights = totals[rows] * (np.bincount(groups, totals) / represented)[own]
     weights *= len(rows) / weights.sum()
-    return WeightedTable(distinct._replace(values=distinct.values[rows]), weights)
+    return WeightedTable(data.table._replace(values=data.values[rows]), weights)
 
 
 def compact_groups(Z: Array, rng: np.random.Generator) -> IntArray:
@@ -153,69 +139,70 @@ def stratified(groups: IntArray, m: int, rng: np.random.Generator) -> IntArray:
     return np.sort(order[rank < wanted[groups[order]]])
 
 
-class Judged(NamedTuple):
-    """Cells to refine, and why others are not."""
-
-    kept: list[Cell]
-    out: dict[Cell, str]
-
-
-def judge(
+def cells_to_refine(
     sets: Sequence[ModelSet],
     found: dict[Cell, Answer],
     wanted: Collection[Cell],
     criterion: str,
-    part: WeightedTable,
-    total: float,
-) -> Judged:
-    """Which cells may be chosen on all objects, by their answers on a part of them.
+    search: Search,
+) -> tuple[list[Cell], dict[Cell, str]]:
+    """Which cells to refine on all objects, by their answers on a part; and why not the others.
+
+    Beside those with a real chance these are the best one of each number of clusters.
+    """
+    cells = [cell for cell in wanted if not found[cell].flaw]
+    if not cells:
+        return [], {}
+    rows = {name: row for models in sets for name, row in models.models.items()}
+    U, k = [], []
+    for c, name in cells:
+        family, params = found[c, name].problem.family, found[c, name].mixture.params
+        U.append(contributions(criterion, family, params, search.part.values))
+        k.append(rows[name].n_parameters(family, c))
+    weights, total = search.part.weights, float(search.data.weights.sum())
+    chances = chances_on_all(criterion, np.array(U), np.array(k, dtype=float), weights, total)
+    numbers = np.array([c for c, _ in cells])
+    leads = [np.flatnonzero(numbers == c) for c in np.unique(numbers)]
+    is_kept = chances.is_real.copy()
+    is_kept[[of_c[chances.values[of_c].argmax()] for of_c in leads]] = True
+    kept = [cells[i] for i in np.flatnonzero(is_kept)]
+    return kept, {cells[i]: chances.why_not[i] for i in np.flatnonzero(~is_kept)}
+
+
+class Chances(NamedTuple):
+    """How m models compare on all objects, by their fits to a part of these."""
+
+    values: Array  # (m,): the criterion
+    is_real: BoolArray  # (m,): whether a model may be the best
+    why_not: list[str]  # (m,): a clause
+
+
+def chances_on_all(criterion: str, U: Array, k: Array, weights: Array, total: float) -> Chances:
+    """The chances of models with k (m,) parameters, from what objects contribute, U (m, n).
 
     The difference of two criteria on all objects is a sum over objects, whose mean and standard
     error the part gives, less the penalties, and less what overfitting of the part adds.
     """
-    ratio, cells = total / part.weights.sum(), [cell for cell in wanted if not found[cell].flaw]
-    if not cells:
-        return Judged([], {})
-    rows = {name: row for models in sets for name, row in models.models.items()}
-    U = np.stack([contributions(found[cell], criterion) for cell in cells])
-    k = np.array([rows[name].n_parameters(found[c, name].problem.family, c) for c, name in cells])
-    penalties = CRITERIA[criterion](np.zeros(len(k)), k, total, lambda: np.zeros(len(k)))
-    values = ratio * (U @ part.weights - k) + penalties
+    ratio, zeros = total / weights.sum(), np.zeros(len(k))
+    penalties = CRITERIA[criterion](zeros, k, total, lambda: zeros)
+    values = ratio * (U @ weights - k) + penalties
     best = int(values.argmax())
-    gaps = part.weights * (U - U[best])
+    gaps = weights * (U - U[best])
     errors = np.sqrt(((gaps - gaps.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
     behind = values[best] - values
-    numbers = np.array([c for c, _ in cells])
-    leads = {int(np.flatnonzero(numbers == c)[values[numbers == c].argmax()]) for c in numbers}
     # What a model gains by being fitted to the part is a chi-square variable of mean k.
-    is_kept = behind <= ratio * SPREADS * (errors + np.sqrt(2.0 * k))
-    is_kept[list(leads)] = True
-    name = criterion.upper()
-    out = {
-        cells[
-            i
-        ]: f"it was not fitted to all objects: by {len(part.weights)} of them, its {name} is "
-        f"about {behind[i]:.0f} below the best"
-        for i in np.flatnonzero(~is_kept)
-    }
-    return Judged([cells[i] for i in np.flatnonzero(is_kept)], out)
+    is_real = behind <= ratio * SPREADS * (errors + np.sqrt(2.0 * k))
+    which = f"by {len(weights)} of them, its {criterion.upper()}"
+    why_not = [
+        f"it was not fitted to all objects: {which} is about {gap:.0f} below the best"
+        for gap in behind
+    ]
+    return Chances(values, is_real, why_not)
 
 
-def contributions(answer: Answer, criterion: str) -> Array:
-    """What each object contributes to a criterion, shape (n,), in the units of the data."""
-    (family, (features, _)), params = answer.problem, answer.mixture.params
-    result = np.empty(len(features))
-    for rows in row_blocks(len(features), params[0].shape[1]):
-        joint = family.log_joint(features[rows], params)
-        log_density = normalise(joint)[0] - family.log_unit
-        largest = np.log(np.maximum(joint[0].max(axis=0), np.finfo(float).tiny))
-        result[rows] = CRITERIA[criterion](
-            log_density, np.zeros(1), 1.0, partial(np.array, largest)
-        )
-    return result
-
-
-def refine(models: ModelSet, found: dict[Cell, Answer], limits: Limits) -> dict[Cell, Answer]:
+def refine_on_all(
+    models: ModelSet, found: dict[Cell, Answer], limits: Limits
+) -> dict[Cell, Answer]:
     """The answers of models of one family and number of clusters on all objects."""
     names = [name for name in models.models if any(name == cell[1] for cell in found)]
     ((c, _), *_) = found
@@ -228,9 +215,4 @@ def refine(models: ModelSet, found: dict[Cell, Answer], limits: Limits) -> dict[
         candidates = maximise(models.problem, evaluate(models.problem, begun), limits)
         policy = Policy(search.value, offers=NestedStarts(search))
         answers, _ = best_first(models.problem, candidates, policy, limits)
-    ones = [answers.take(np.array([slot])) for slot in slots]
-    problem = models.problem
-    return {
-        cell: Answer(problem, one, find_flaw(problem, one))
-        for cell, one in zip(search.cells, ones, strict=True)
-    }
+    return {cell: search.answer(answers, slot) for slot, cell in enumerate(search.cells)}

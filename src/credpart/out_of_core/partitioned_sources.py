@@ -26,9 +26,7 @@ from credpart.errors import (
     MissingPackageError,
 )
 from credpart.tables import TextFormat
-from credpart.tables.sources import FrameCells
-from credpart.tables.sources import Source as FileContent
-from credpart.tables.sources import open_source as open_file
+from credpart.tables.sources import FrameCells, Source, open_source
 
 FRAME_ROWS = 1 << 16  # rows that are read together
 PARTITION_ROWS = 1 << 18  # of small row groups, so many rows make a partition
@@ -214,9 +212,9 @@ class TextFile:
         return fingerprint_of_file(self.name)
 
 
-def channels(name: str) -> tuple[FileContent, pd.DataFrame]:
+def channels(name: str) -> tuple[Source, pd.DataFrame]:
     """An FCS file, and its channels as a frame."""
-    found = open_file(name, TextFormat())
+    found = open_source(name, TextFormat())
     if not isinstance(found.cells, FrameCells):
         raise FileContentError("source", name, "be an FCS file", Message("another one"))
     return found, found.cells.frame
@@ -305,7 +303,7 @@ class DelayedPart:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class PartitionedSource:
     """All partitions of the data, and what is known of their columns."""
 
     description: str
@@ -321,7 +319,7 @@ class Source:
         return [part.fingerprint() for part in self.partitions]
 
 
-def open_source(source: Any) -> Source:
+def open_partitions(source: Any) -> PartitionedSource:
     """The partitions of files, of a Dask collection, or of data in memory.
 
     Parameters
@@ -333,9 +331,9 @@ def open_source(source: Any) -> Source:
     Examples
     --------
     >>> import numpy as np
-    >>> open_source(np.zeros((300_000, 2))).columns
+    >>> open_partitions(np.zeros((300_000, 2))).columns
     ('0', '1')
-    >>> len(open_source(np.zeros((300_000, 2))).partitions)
+    >>> len(open_partitions(np.zeros((300_000, 2))).partitions)
     2
     """
     if hasattr(source, "to_delayed"):
@@ -352,7 +350,7 @@ def open_source(source: Any) -> Source:
     raise InputError("source", kinds, Message(type(source).__name__))
 
 
-def _from_memory(source: Any) -> Source:
+def _from_memory(source: Any) -> PartitionedSource:
     has_names = isinstance(source, pd.DataFrame)
     frame = source if has_names else pd.DataFrame(source)
     names = tuple(str(name) for name in frame)
@@ -360,10 +358,10 @@ def _from_memory(source: Any) -> Source:
         FramePart("source", frame.iloc[first : first + PARTITION_ROWS], first)
         for first in range(0, len(frame), PARTITION_ROWS)
     )
-    return Source("data in memory", _checked(parts, "source"), names, has_names)
+    return PartitionedSource("data in memory", _checked(parts, "source"), names, has_names)
 
 
-def _from_dask(source: Any) -> Source:
+def _from_dask(source: Any) -> PartitionedSource:
     has_names = hasattr(source, "columns")
     if not has_names and source.numblocks[1] > 1:
         source = source.rechunk({1: -1})
@@ -372,10 +370,10 @@ def _from_dask(source: Any) -> Source:
     parts = tuple(
         DelayedPart(f"partition {i} of source", block, names) for i, block in enumerate(blocks)
     )
-    return Source("a Dask collection", _checked(parts, "source"), names, has_names)
+    return PartitionedSource("a Dask collection", _checked(parts, "source"), names, has_names)
 
 
-def _from_files(source: Any) -> Source:
+def _from_files(source: Any) -> PartitionedSource:
     paths = _files(source)
     kinds = sorted({path.suffix.lower() for path in paths})
     description = os.fspath(source) if isinstance(source, str | os.PathLike) else "files"
@@ -388,18 +386,18 @@ def _from_files(source: Any) -> Source:
     if kinds[0] == ".parquet":
         parts: list[Partition] = [part for name in names for part in row_groups(name)]
         columns = _checked(parts, description)[0].column_names()
-        return Source(description, tuple(parts), tuple(columns))
+        return PartitionedSource(description, tuple(parts), tuple(columns))
     if kinds[0] == ".fcs":
         loaded, frame = channels(names[0])
         parts = [CytometryFile(name) for name in names]
         columns = [str(name) for name in frame]
         about = {"left_out": loaded.left_out, "plain": loaded.plain}
-        return Source(description, tuple(parts), tuple(columns), **about)  # type: ignore[arg-type]
+        return PartitionedSource(description, tuple(parts), tuple(columns), **about)  # type: ignore[arg-type]
     parts = [TextFile(name) for name in names]
     columns = parts[0].column_names()
     # R writes the names of rows into a first column without a name.
     id_column = "" if len(columns) > 1 and not columns[0] else None
-    return Source(description, tuple(parts), tuple(columns), id_column=id_column)
+    return PartitionedSource(description, tuple(parts), tuple(columns), id_column=id_column)
 
 
 def _files(source: Any) -> list[Path]:

@@ -31,8 +31,8 @@ from credpart.focal import set_names
 from credpart.intervals import METHODS
 from credpart.mixture.families.base import MixtureFamily
 from credpart.mixture.models import MODELS, Model, read
+from credpart.out_of_core.partitioned_sources import PartitionedSource, arrow, open_partitions
 from credpart.out_of_core.passes import PartitionedRows, Reading, in_order, reading_of
-from credpart.out_of_core.sources import Source, arrow, open_source
 from credpart.out_of_core.stages import (
     SampledRows,
     Totals,
@@ -50,6 +50,7 @@ from credpart.partition.doubt import THRESHOLD, WORDS, Doubt, possible_parts, po
 from credpart.report import to_html
 from credpart.result import CalibratedResult
 from credpart.storage import dump_model, load_model, load_value, save_value
+from credpart.summary_file import mixture_and_replicates
 from credpart.tables import Transform
 
 SAMPLE_ROWS = 100_000
@@ -88,10 +89,10 @@ class DatasetResult:
         return sorted(self.folder.glob("masses/part-*.parquet"))
 
 
-class Request(NamedTuple):
+class DatasetRequest(NamedTuple):
     """Checked arguments."""
 
-    source: Source
+    source: PartitionedSource
     reading: Reading
     models: Mapping[str, Model]
     options: CalibrationOptions
@@ -199,7 +200,7 @@ def check_request(
     parameters: Mapping[str, Any],
     table: tuple[Any, Any, Any, Transform | None],
     sample_rows: int,
-) -> Request:
+) -> DatasetRequest:
     """Refuse bad arguments before anything is computed."""
     estimator = CalibratedClustering(**parameters).get_params(deep=False)
     for name in ("n_jobs", "verbose"):
@@ -214,7 +215,7 @@ def check_request(
         raise InputError("pairs", landmarks, "all")
     sample_rows = check_integer("sample_rows", sample_rows, at_least=2)
     arrow()  # what is written needs it
-    found = open_source(source)
+    found = open_partitions(source)
     reading = reading_of(found, *table)
     _, models = read(np.zeros((2, len(reading.columns))), "model", model)
     if estimator["noise"] is not False or any(row.has_noise for row in models.values()):
@@ -229,13 +230,15 @@ def check_request(
         )
     families = [type(one) if isinstance(one, MixtureFamily) else one for one in listed]
     own = [family for family in families if isinstance(family, type)]
-    return Request(found, reading, models, options, sample_rows, own)
+    return DatasetRequest(found, reading, models, options, sample_rows, own)
 
 
 class Run:
     """One run in its folder: each stage is computed, or read if it was computed before."""
 
-    def __init__(self, folder: Path, request: Request, n_jobs: int | None, verbose: int) -> None:
+    def __init__(
+        self, folder: Path, request: DatasetRequest, n_jobs: int | None, verbose: int
+    ) -> None:
         self.folder, self.request = folder, request
         self.n_jobs, self.verbose = n_jobs, verbose
         self.timings: dict[str, float] = {}
@@ -402,7 +405,7 @@ def summarise(
     command: str | None,
 ) -> dict[str, Any]:
     """What stands in summary.json: counts are those of all rows."""
-    mixture, options, decision = result.mixture, result.options, result.replicates.decision
+    decision = result.replicates.decision
     n = int(totals.sets.sum())
     focal = result.partition.focal_sets
     sizes = focal.sum(axis=1)
@@ -415,16 +418,8 @@ def summarise(
         "n_sampled": int(min(n, run.request.sample_rows)),
         "n_fitted": n,
         "columns": list(run.request.reading.columns),
-        "n_clusters": mixture.n_clusters,
-        "model": mixture.model,
-        "loglik": mixture.loglik,
-        "bic": mixture.bic,
-        "criterion": options.criterion,
-        "level": options.level,
-        "replicates": result.replicates.counts(),
-        "replicate_models": result.replicates.chosen(),
+        **mixture_and_replicates(result),
         "refits": None if decision is None else str(decision),
-        "n_compared": len(result.sample.rows),
         "objective": float(n) * (n - 1) * result.rmse**2,  # estimated, over all pairs
         "sets": {
             name: int(count)
@@ -439,8 +434,6 @@ def summarise(
         "diagnosis": dict(diagnosis),
         "remarks": list(dict.fromkeys(run.remarks)),
         "timings": dict(run.timings),
-        "seed": options.seed,
         "source": run.request.source.description,
         "command": command,
-        "version": __version__,
     }

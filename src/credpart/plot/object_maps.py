@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from credpart._arrays import Array
 from credpart._checks import check_data, check_positive
 from credpart.focal import check_cluster_names
-from credpart.mixture.fit import MixtureFit, largest_posterior, most_probable
+from credpart.mixture.fit import MixtureFit
+from credpart.mixture.posteriors import largest_posterior, most_probable
 from credpart.partition import EvidentialPartition
 from credpart.plot._canvas import marker_area, marker_key
 from credpart.plot._components import check_numbers, moments
