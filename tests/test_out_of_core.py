@@ -1,6 +1,7 @@
 """Data in partitions: the same bytes however they are worked on, and after every interruption."""
 
 import json
+import os
 import shutil
 from functools import partial
 
@@ -19,6 +20,7 @@ from credpart.mixture.optimisation.e_step import e_step_of_block
 from credpart.out_of_core import clustering, sources
 from credpart.out_of_core.passes import PartitionedRows, Reading, count_rows, draw_rows
 from credpart.out_of_core.sources import open_source
+from tests.attacks import partitioned_runs
 
 N, FILES = 20_000, 5
 OPTIONS = {
@@ -292,3 +294,26 @@ def test_the_command_takes_a_folder_and_refuses_what_partitions_lack(cells, tmp_
         assert exit_code("fit", cells[0], *few, *option, "--out", tmp_path / "new") == 2
         assert "must not be given with data in partitions" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    place = tmp_path_factory.mktemp("undisturbed")
+    partitioned_runs.make_source(place / "in")
+    return partitioned_runs.run(place)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits of POSIX")
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "a link to itself",
+        "a file has other numbers at the end",
+        "a stage that was kept is damaged",
+        "a part of the masses is cut short",
+        "what the run depends on is damaged",
+        "the disk is full",
+    ],
+)
+def test_files_that_change_and_lost_bytes_give_no_other_result(undisturbed, attack):
+    assert partitioned_runs.attempt(attack, undisturbed) in ("same", "refused")
