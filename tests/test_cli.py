@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credpart import CalibratedClustering, load_model, save_model, select_mixture
+from credpart import CalibratedClustering, diagnose, load_model, save_model, select_mixture
 from credpart.cli import main
 from credpart.cli.folder import FILES
 from credpart.cli.pictures import KINDS
@@ -428,3 +428,31 @@ def test_commands_draw_without_windows(fitted, tmp_path):
     environment = os.environ | {"MPLBACKEND": "nonsense"}
     subprocess.run(command, cwd=tmp_path, env=environment, check=True)  # noqa: S603
     assert (tmp_path / "picture.png").exists()
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        {"source": ["a"]},
+        {"command": 5},
+        {"classes": ["a"]},
+        {"classes": [1] * 11},
+        {"table": {"transform": {"name": "system"}}},
+        {"table": []},
+    ],
+)
+def test_notes_that_no_fit_writes_are_refused(note, tmp_path, capsys):
+    model = CalibratedClustering(2, model="EII", n_replicates=20, random_state=0)
+    save_model(model.fit(load_butterfly().X), tmp_path / "model.npz", notes=note)
+    assert run("report", tmp_path / "model.npz") == 2
+    assert "must be a file written by" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
+
+
+def test_a_diagnosis_that_cannot_be_read_is_made_anew(tmp_path):
+    model = CalibratedClustering(2, model="EII", n_replicates=20, random_state=0)
+    told = diagnose(model.fit(load_butterfly().X), audit=0, rivals=False).to_dict()
+    told["findings"][0]["text"] = {"not": "never said"}
+    save_model(model, tmp_path / "model.npz", notes={"diagnosis": told})
+    assert run("report", tmp_path / "model.npz") == 0
+    assert "never said" not in (tmp_path / "report.html").read_text(encoding="utf-8")

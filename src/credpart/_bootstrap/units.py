@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from credpart._arrays import Array, IntArray
+from credpart._arrays import Array, BoolArray, IntArray
 from credpart._checks import in_row
 from credpart._messages import Message, Name
 from credpart.errors import DataWarning, InputError
@@ -93,6 +93,8 @@ class Design(NamedTuple):
                 _check_nested(
                     design.groups, codes, _codes("groups", groups, len(weights))[1], names
                 )
+        if design.strata is not None:
+            _check_strata(design, weights > 0.0)
         return design
 
     def units(self, objects: DistinctObjects, weights: Array) -> Units | None:
@@ -146,6 +148,17 @@ def _check_groups(codes: IntArray) -> None:
     if number < FEWEST_GROUPS:
         text = f"Only {number} groups are resampled: intervals from fewer than {FEWEST_GROUPS} "
         warnings.warn(DataWarning(text, "are too short, and vary much."), stacklevel=4)
+
+
+def _check_strata(design: Design, is_seen: BoolArray) -> None:
+    """Refuse strata of one object or group each: every sample would be the data."""
+    rows = np.flatnonzero(is_seen)
+    units = rows if design.groups is None else design.groups[rows]
+    drawn = np.unique(np.column_stack([design.strata[rows], units]), axis=0)
+    if len(np.unique(drawn[:, 0])) == len(drawn):
+        what = "objects" if design.groups is None else "groups"
+        got = Message("one in each, so that every sample is the data")
+        raise InputError("strata", f"have several {what}", got, "Leave the strata out.")
 
 
 def _check_nested(groups: IntArray, strata: IntArray, names: Any, strata_names: Any) -> None:

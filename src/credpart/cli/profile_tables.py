@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from credpart.cli.blocks import TextRow, in_blocks
+from credpart.cli.streams import harmless
 from credpart.profiles import ColumnProfile, Profiles, figure
 
 MOST_CLUSTERS = 12  # that a summary has room for
@@ -61,7 +62,8 @@ def _cut(name: str) -> str:
     >>> _cut("short"), len(_cut("long" * 1000))
     ('short', 100)
     """
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    shown = harmless(name[:LONGEST_NAME])
+    return shown if len(name) <= LONGEST_NAME else f"{shown[: LONGEST_NAME - 1]}…"
 
 
 def _sizes(profiles: Profiles, order: list[int]) -> Iterator[TextRow]:
