@@ -22,7 +22,7 @@ from credpart.out_of_core.passes import PartitionedRows, Reading, count_rows, dr
 from credpart.out_of_core.sources import open_source
 from tests.attacks import partitioned_runs
 
-N, FILES = 20_000, 5
+N, FILES = 10_000, 5
 OPTIONS = {
     "model": "EII",
     "n_replicates": 40,
@@ -39,7 +39,7 @@ def cells(tmp_path_factory):
     frame = pd.DataFrame(make_mixture1(N, random_state=1).X, columns=["x", "y"])
     frame.insert(0, "cell", [f"cell {i}" for i in range(N)])
     for i, rows in enumerate(np.array_split(np.arange(N), FILES)):
-        frame.iloc[rows].to_parquet(folder / f"{i}.parquet", row_group_size=1500)
+        frame.iloc[rows].to_parquet(folder / f"{i}.parquet", row_group_size=750)
     return folder, frame
 
 
@@ -245,10 +245,10 @@ def test_kinds_of_sources_hold_the_same_rows(cells, tmp_path):
 
 
 def test_small_row_groups_make_one_partition(cells, monkeypatch):
-    monkeypatch.setattr(sources, "PARTITION_ROWS", 3000)
+    monkeypatch.setattr(sources, "PARTITION_ROWS", 1500)
     parts = open_source(cells[0]).partitions
-    assert [part.n_rows for part in parts] == [3000, 1000] * FILES
-    assert [part.first_row for part in parts] == [0, 3000] * FILES
+    assert [part.n_rows for part in parts] == [1500, 500] * FILES
+    assert [part.first_row for part in parts] == [0, 1500] * FILES
 
 
 def test_no_frame_is_longer_than_the_limit(cells, monkeypatch):

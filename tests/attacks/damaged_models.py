@@ -700,19 +700,24 @@ def attack(n_damaged: int, n_forged: int, seed: int = 0) -> dict[str, Tally]:
             originals[victim.name] = victim.describe(victim.load(path))
         kinds = list(DAMAGE)
         for i in range(n_damaged):
-            victim, kind = victims[i % len(victims)], kinds[(i // len(victims)) % len(kinds)]
+            victim, kind = _turn(i, victims, kinds)
             made = DAMAGE[kind](victim.content, rng)
             _count(tallies[kind], victim, made, path, originals, is_damaged=True)
         forgeries = [*FORGERIES, *LIES]
         for i in range(n_forged):
-            victim = victims[i % len(victims)]
-            kind = forgeries[(i // len(victims)) % len(forgeries)]
+            victim, kind = _turn(i, victims, forgeries)
             if kind in LIES:
                 made = LIES[kind](victim.content, rng)
             else:
                 made = forge(victim.content, kind, rng)
             _count(tallies[kind], victim, made, path, originals, is_damaged=False)
     return tallies
+
+
+def _turn(i: int, victims: list[Target], kinds: list[str]) -> tuple[Target, str]:
+    """What is attacked, and how, at the i-th try: all kinds in turn, each on another victim."""
+    turn, place = divmod(i, len(kinds))
+    return victims[(turn + place) % len(victims)], kinds[place]
 
 
 def _count(
