@@ -94,7 +94,7 @@ class Design(NamedTuple):
                     design.groups, codes, _codes("groups", groups, len(weights))[1], names
                 )
         if design.strata is not None:
-            _check_strata(design, weights > 0.0)
+            _check_strata(design.strata, design.groups, weights > 0.0)
         return design
 
     def units(self, objects: DistinctObjects, weights: Array) -> Units | None:
@@ -150,13 +150,13 @@ def _check_groups(codes: IntArray) -> None:
         warnings.warn(DataWarning(text, "are too short, and vary much."), stacklevel=4)
 
 
-def _check_strata(design: Design, is_seen: BoolArray) -> None:
+def _check_strata(strata: IntArray, groups: IntArray | None, is_seen: BoolArray) -> None:
     """Refuse strata of one object or group each: every sample would be the data."""
     rows = np.flatnonzero(is_seen)
-    units = rows if design.groups is None else design.groups[rows]
-    drawn = np.unique(np.column_stack([design.strata[rows], units]), axis=0)
+    units = rows if groups is None else groups[rows]
+    drawn = np.unique(np.column_stack([strata[rows], units]), axis=0)
     if len(np.unique(drawn[:, 0])) == len(drawn):
-        what = "objects" if design.groups is None else "groups"
+        what = "objects" if groups is None else "groups"
         got = Message("one in each, so that every sample is the data")
         raise InputError("strata", f"have several {what}", got, "Leave the strata out.")
 
