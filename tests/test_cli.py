@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credpart import CalibratedClustering, load_model, save_model, select_mixture
+from credpart import CalibratedClustering, diagnose, load_model, save_model, select_mixture
 from credpart.cli import main
 from credpart.cli.folder import FILES
 from credpart.cli.pictures import KINDS
@@ -354,14 +354,18 @@ def test_a_signal_that_a_library_drops_comes_again(name, tmp_path, monkeypatch, 
         Drops()
         time.sleep(20)  # the signal comes again meanwhile
 
-    before = signal.getsignal(number)
     monkeypatch.setattr("credpart.cli.fitting.read_objects", slow)
+    before, around = signal.default_int_handler, signal.getsignal(number)
+    signal.signal(number, before)  # a signal that is ignored, as by nohup, stays ignored
     began = time.monotonic()
-    assert run("fit", "iris", *QUICK, "--out", tmp_path / "out") == 128 + number
+    try:
+        assert run("fit", "iris", *QUICK, "--out", tmp_path / "out") == 128 + number
+        assert signal.getsignal(number) is before
+    finally:
+        signal.signal(number, around)
     assert time.monotonic() - began < 10
     assert capsys.readouterr().err == "Interrupted; nothing was written.\n"
     assert not list(tmp_path.iterdir())
-    assert signal.getsignal(number) is before
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -424,3 +428,31 @@ def test_commands_draw_without_windows(fitted, tmp_path):
     environment = os.environ | {"MPLBACKEND": "nonsense"}
     subprocess.run(command, cwd=tmp_path, env=environment, check=True)  # noqa: S603
     assert (tmp_path / "picture.png").exists()
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        {"source": ["a"]},
+        {"command": 5},
+        {"classes": ["a"]},
+        {"classes": [1] * 11},
+        {"table": {"transform": {"name": "system"}}},
+        {"table": []},
+    ],
+)
+def test_notes_that_no_fit_writes_are_refused(note, tmp_path, capsys):
+    model = CalibratedClustering(2, model="EII", n_replicates=20, random_state=0)
+    save_model(model.fit(load_butterfly().X), tmp_path / "model.npz", notes=note)
+    assert run("report", tmp_path / "model.npz") == 2
+    assert "must be a file written by" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
+
+
+def test_a_diagnosis_that_cannot_be_read_is_made_anew(tmp_path):
+    model = CalibratedClustering(2, model="EII", n_replicates=20, random_state=0)
+    told = diagnose(model.fit(load_butterfly().X), audit=0, rivals=False).to_dict()
+    told["findings"][0]["text"] = {"not": "never said"}
+    save_model(model, tmp_path / "model.npz", notes={"diagnosis": told})
+    assert run("report", tmp_path / "model.npz") == 0
+    assert "never said" not in (tmp_path / "report.html").read_text(encoding="utf-8")

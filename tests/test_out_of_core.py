@@ -1,6 +1,7 @@
 """Data in partitions: the same bytes however they are worked on, and after every interruption."""
 
 import json
+import os
 import shutil
 from functools import partial
 
@@ -19,8 +20,9 @@ from credpart.mixture.optimisation.e_step import e_step_of_block
 from credpart.out_of_core import partitioned_sources, resumable_run
 from credpart.out_of_core.partitioned_sources import open_partitions
 from credpart.out_of_core.passes import PartitionedRows, Reading, count_rows, draw_rows
+from tests.attacks import partitioned_runs
 
-N, FILES = 20_000, 5
+N, FILES = 10_000, 5
 OPTIONS = {
     "model": "EII",
     "n_replicates": 40,
@@ -37,7 +39,7 @@ def cells(tmp_path_factory):
     frame = pd.DataFrame(make_mixture1(N, random_state=1).X, columns=["x", "y"])
     frame.insert(0, "cell", [f"cell {i}" for i in range(N)])
     for i, rows in enumerate(np.array_split(np.arange(N), FILES)):
-        frame.iloc[rows].to_parquet(folder / f"{i}.parquet", row_group_size=1500)
+        frame.iloc[rows].to_parquet(folder / f"{i}.parquet", row_group_size=750)
     return folder, frame
 
 
@@ -243,10 +245,10 @@ def test_kinds_of_sources_hold_the_same_rows(cells, tmp_path):
 
 
 def test_small_row_groups_make_one_partition(cells, monkeypatch):
-    monkeypatch.setattr(partitioned_sources, "PARTITION_ROWS", 3000)
+    monkeypatch.setattr(partitioned_sources, "PARTITION_ROWS", 1500)
     parts = open_partitions(cells[0]).partitions
-    assert [part.n_rows for part in parts] == [3000, 1000] * FILES
-    assert [part.first_row for part in parts] == [0, 3000] * FILES
+    assert [part.n_rows for part in parts] == [1500, 500] * FILES
+    assert [part.first_row for part in parts] == [0, 1500] * FILES
 
 
 def test_no_frame_is_longer_than_the_limit(cells, monkeypatch):
@@ -305,3 +307,26 @@ def test_a_dry_run_says_what_each_stage_would_take_and_writes_nothing(
     assert said.startswith(f"{N} rows in ")
     assert [line.split("  ")[0].strip() for line in said.splitlines()[1:]] == list(stages)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    place = tmp_path_factory.mktemp("undisturbed")
+    partitioned_runs.make_source(place / "in")
+    return partitioned_runs.run(place)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits of POSIX")
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "a link to itself",
+        "a file has other numbers at the end",
+        "a stage that was kept is damaged",
+        "a part of the masses is cut short",
+        "what the run depends on is damaged",
+        "the disk is full",
+    ],
+)
+def test_files_that_change_and_lost_bytes_give_no_other_result(undisturbed, attack):
+    assert partitioned_runs.attempt(attack, undisturbed) in ("same", "refused")

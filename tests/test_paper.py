@@ -40,7 +40,7 @@ def test_every_figure_of_the_page_was_written_and_is_small(folder):
 
 def test_vector_figures_are_reproducible_and_left_out_if_large(tmp_path):
     figures = Figures(tmp_path)
-    for points, kept in ((3, True), (20_000, False)):
+    for points, kept in ((3, True), (4000, False)):
         name = f"line-{points}"
         written = []
         for _ in range(2):

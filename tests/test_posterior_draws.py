@@ -97,12 +97,14 @@ def test_the_reference_is_the_draw_nearest_to_the_mean_of_all():
     np.testing.assert_allclose(_nearest_to_mean(single), draws[nearest], rtol=0, atol=1e-6)
 
 
-def test_n_jobs_changes_no_byte_and_many_objects_have_landmarks():
-    draws = around(B=40, n=2100)
+def test_n_jobs_changes_no_byte_and_many_objects_have_landmarks(monkeypatch):
+    monkeypatch.setattr("credpart.pairs.MOST_COMPARED", 200)  # in place of 2000
+    monkeypatch.setattr("credpart.pairs.SAMPLED", 100)
+    draws = around(B=40, n=210)
     one, two = (from_replicates(draws, n_jobs=jobs) for jobs in (1, 2))
     assert one.is_sampled
     assert one.landmarks is not None
-    assert one.partition.n_objects == 2100
+    assert one.partition.n_objects == 210
     assert one.partition.masses.tobytes() == two.partition.masses.tobytes()
     np.testing.assert_allclose(one.partition.masses.sum(axis=1), 1.0)
 

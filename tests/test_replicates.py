@@ -378,6 +378,11 @@ def test_groups_change_nothing_by_their_names_or_the_order_of_rows():
         ({"groups": [1, 2]}, r"`groups` must have shape \(60,\), got \(2,\)"),
         ({"groups": [None, *range(59)]}, "`groups` must be known for all objects, got a missing"),
         ({"groups": [1] * 60}, "`groups` must name at least 2 groups, got one group"),
+        ({"strata": range(60)}, "`strata` must have several objects, got one in each"),
+        (
+            {"groups": np.arange(60) // 5, "strata": np.arange(60) // 5},
+            "`strata` must have several groups, got one in each",
+        ),
         (
             {"groups": DONORS, "strata": ["x"] * 3 + ["y"] * 57},
             "`strata` must be the same for all objects of a group, got 'x' and 'y' in group 0",

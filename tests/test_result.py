@@ -182,9 +182,9 @@ def test_an_interruption_at_any_moment_leaves_one_model_or_the_other(action):
     before = CalibratedClustering(2, **OPTIONS).fit(SMALL)
     for _ in range(2):  # once to fill caches
         n_calls = interrupted_at(0, lambda: ACTIONS[action](copy(before)))
-    sampled = np.random.default_rng(0).integers(1, n_calls, 12)
+    sampled = np.random.default_rng(0).integers(1, n_calls, 6)
     outcomes = []
-    for call in (*sampled.tolist(), *range(n_calls - 6, n_calls + 1)):
+    for call in (*sampled.tolist(), *range(n_calls - 4, n_calls + 1)):
         model = copy(before)
         interrupted_at(call, lambda model=model: ACTIONS[action](model))
         is_old = vars(model) == vars(before)

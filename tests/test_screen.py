@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -135,3 +136,30 @@ def test_blocks_hold_every_cell_once_and_repeat_the_first_columns():
     assert max(map(len, shown.splitlines())) <= 60
     words = shown.split()
     assert all(text in words for text in texts.ravel())
+
+
+def test_names_cannot_command_the_terminal(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (20, 2)), rng.normal(6, 1, (20, 2))])
+    frame = pd.DataFrame(X, columns=["\x1b[2Ja", "b\x1b]0;title\x07" + "long" * 500])
+    frame["kind"] = ["\x9b31m\u202e"] * 20 + ["other"] * 20
+    monkeypatch.chdir(tmp_path)
+    frame.to_csv("data.csv", index=False)
+    options = ("--clusters", "2", "--model", "EII", "--replicates", "20", "--label-column", "kind")
+    assert run("fit", "data.csv", *options, "--out", "out") == 0
+    assert run("profile", "out") == 0
+    assert run("fit", "data.csv", "--columns", "\x1b[2J") == 2
+    told = capsys.readouterr()
+    assert r"\x1b[2Ja" in told.out
+    assert r"\x9b31m\u202e" in told.out
+    assert "long" * 30 not in told.out.replace("\n", "").replace(" ", "")
+    assert set("\x1b\x07\x9b\u202e").isdisjoint(told.out + told.err)
+
+
+def test_a_lack_of_memory_is_said(monkeypatch, capsys):
+    def read_objects(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr("credpart.cli.fitting.read_objects", read_objects)
+    assert run("fit", "iris") == 2
+    assert capsys.readouterr().err.startswith("credpart: There is not enough memory for this")

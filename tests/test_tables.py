@@ -20,7 +20,7 @@ from credpart.cli import main
 from credpart.cli.spreadsheet import safe
 from credpart.datasets import load_iris
 from credpart.errors import FileContentError
-from credpart.tables import TextFormat, Transform, read_objects
+from credpart.tables import TextFormat, Transform, read_objects, roles
 from tests.attacks import fuzz_tables
 
 IRIS = load_iris()
@@ -744,3 +744,20 @@ def test_a_counter_that_begins_again_in_each_file_is_no_measurement(tmp_path):
     objects = read_objects(names)
     assert list(objects.X) == ["x"]
     assert "counts the rows" in objects.remarks[0] or "named as an id" in objects.remarks[0]
+
+
+def test_a_column_is_compared_with_few_others(monkeypatch):
+    compared = []
+    alike = roles._alike
+    monkeypatch.setattr(roles, "_alike", lambda *both: compared.append(1) or alike(*both))
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((20, 500))).rename(columns=str)
+    X["again"], X["negative"] = 2.0 * X["7"] + 1.0, -X["8"]
+    X.loc[0, ["9", "hole"]] = np.nan
+    X["hole"] = 3.0 * X["9"]
+    found = roles.why_left_out(X, redundant=True)
+    assert found == {
+        name: f"repeats column {other!r} in other units"
+        for name, other in {"again": "7", "negative": "8", "hole": "9"}.items()
+    }
+    assert len(compared) < 20

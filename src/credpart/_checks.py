@@ -171,10 +171,12 @@ def check_weights(name: str, value: ArrayLike | None, n: int) -> Array:
 def check_in_memory(name: str, X: Any) -> None:
     """Refuse a frame that only describes a computation: what it costs is the user's decision."""
     try:
-        frame = nw.from_native(X, pass_through=True)
+        is_lazy = isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame)
     except ValueError:  # names that occur twice are refused later
         return
-    if isinstance(frame, nw.LazyFrame):
+    except ImportError:  # a frame of an older Dask, for which narwhals needs one more package
+        is_lazy = True
+    if is_lazy:
         kind = type(X)
         module = kind.__module__.partition(".")[0]
         method = next((method for method in LAZY if hasattr(X, method)), "collect")

@@ -16,11 +16,11 @@ import numpy as np
 
 from credpart._arrays import Array, BoolArray
 from credpart._bootstrap.delta_method import DeltaMethod
-from credpart._bootstrap.replicates import FamilyReplicates, Replicates
+from credpart._bootstrap.replicates import FamilyReplicates, RefitDecision, Replicates
 from credpart._checks import Table, check_cells, check_fraction, check_weights, is_writable
 from credpart._columns import Columns
 from credpart.calibration_options import CalibrationOptions
-from credpart.intervals import Influence, PairwiseIntervals
+from credpart.intervals import METHODS, Influence, PairwiseIntervals, as_given
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.families.base import MixtureFamily
 from credpart.mixture.families.labelled import Labelled
@@ -175,6 +175,8 @@ def check_result(result: CalibratedResult) -> None:
     _check_pairs(result)
     _require(result.intervals.level == result.options.level, "intervals at another level")
     _require(result.intervals.own_lower is not None, "no intervals of objects and their copies")
+    alone = result.intervals.pointwise_level
+    _require(alone is None or _is_level(alone, result), "intervals at a level that is none")
     _require(result.partition.masses.shape[0] == n, "masses of other objects")
     _require(result.partition.n_clusters == result.mixture.n_clusters, "sets of other clusters")
     _require(result.partition.cluster_names is None, "names of clusters")
@@ -202,6 +204,7 @@ def _check_pairs(result: CalibratedResult) -> None:
     same = np.array_equal(landmarks.partition.focal_sets, result.partition.focal_sets)
     _require(same, "landmarks with other focal sets")
     agree = (landmarks.level, landmarks.method) == (result.options.level, result.options.method)
+    agree = agree and landmarks.pointwise_level == result.intervals.pointwise_level
     _require(agree, "landmarks of other intervals")
     if landmarks.values is not None:
         _require(not result.data.may_miss, "a delta method of missing cells")
@@ -211,11 +214,36 @@ def _check_pairs(result: CalibratedResult) -> None:
         scored = result.replicates.posteriors_of(landmarks.values).transpose(1, 2, 0)
         gap = np.abs(scored - landmarks.posteriors).max(initial=0.0)
         _require(bool(gap <= SAME), "landmarks with other values")
+    _check_estimate(landmarks, result.partition.n_clusters)
     if landmarks.influence is not None:
         _require_types((landmarks.influence, Influence))
         moves, moving = landmarks.influence
         is_finite = np.isfinite(moves).all() and np.isfinite(moving).all()
         _require(bool(is_finite and (moving >= 0.0).all()), "influences that are none")
+
+
+def _check_estimate(landmarks: Landmarks, c: int) -> None:
+    """Posteriors of the landmarks in the fit, if and only if the method needs them."""
+    estimate = landmarks.estimate
+    _require((estimate is not None) == METHODS[landmarks.method].needs_estimate, "no estimates")
+    if estimate is None:
+        return
+    _require_types((estimate, np.ndarray))
+    good = estimate.dtype == np.float64 and estimate.shape == (len(landmarks.weights), c)
+    _require(good, "estimates of other landmarks")
+    sums = estimate.sum(axis=1)
+    _require(bool(estimate.min() >= 0.0 and sums.max() <= 1.0 + SUM_TOLERANCE), "odd estimates")
+
+
+def _check_decision(decision: RefitDecision | None) -> None:
+    """How replicates of a large sample were found: its words and figures can be shown."""
+    if decision is None:
+        return
+    _require_types((decision, RefitDecision), (decision.figures, Mapping))
+    _require(isinstance(decision.reasons, tuple) and _are_texts(decision.reasons), "odd reasons")
+    good = all(isinstance(x, int | float) and np.isfinite(x) for x in decision.figures.values())
+    _require(_are_texts(decision.figures) and good, "figures that are none")
+    str(decision)  # an error if it lacks a figure, or is of no kind
 
 
 def _check_known_labels(result: CalibratedResult) -> None:
@@ -366,6 +394,7 @@ def _check_replicates(result: CalibratedResult) -> None:
     _require(bool(np.isin(replicates.models, result.selection.models).all()), "other models")
     is_sound = replicates.status != Status.DEGENERATE
     decision = replicates.decision
+    _check_decision(decision)
     if decision is None or decision.kind != "subsample":  # those have no samples of their own
         is_known = bool(np.isfinite(replicates.loglik[is_sound]).all())
         _require(is_known, "no likelihoods of replicates")
@@ -389,6 +418,12 @@ def check_parameters_of_calls(parameters: Mapping[str, Any]) -> None:
     jobs, verbose = parameters["n_jobs"], parameters["verbose"]
     _require(jobs is None or isinstance(jobs, Real), "a number of jobs that is none")
     _require(isinstance(verbose, Real), "a level of messages that is none")
+
+
+def _is_level(alone: Any, result: CalibratedResult) -> bool:
+    """Whether this can be the level of each interval if that of the options is of all together."""
+    is_shared = METHODS[result.options.method].pointwise is not as_given
+    return is_shared and isinstance(alone, float) and 0.0 <= alone <= 1.0
 
 
 def _labels(index: Any) -> list[Any] | None:

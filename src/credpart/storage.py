@@ -178,7 +178,9 @@ def load_with_notes(
         if not missing:
             content = Content(**about["content"])
             model = _estimator(_Reader(arrays, content.objects, own), content)
-            return model, dict(about["notes"])
+            if not isinstance(about["notes"], dict):
+                raise ValueError(f"its notes are a {type(about['notes']).__name__}")
+            return model, about["notes"]
     raise InputError(
         "families",
         f"hold the classes of all families of one's own that the model has, {', '.join(missing)}",

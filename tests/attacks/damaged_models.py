@@ -27,15 +27,20 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 
-from credpart import CalibratedClustering, EvidentialPartition, load_model, save_model
+from credpart import CalibratedClustering, EvidentialPartition, diagnose, load_model, save_model
+from credpart.cli.folder import report
+from credpart.cli.stored import Stored, stored_model
 from credpart.datasets import load_butterfly, load_iris
-from credpart.errors import CredpartError
+from credpart.diagnostics import Finding
+from credpart.errors import CredpartError, CredpartWarning
 from credpart.partition.npz import Archive, content_digest, dump_npz
 from credpart.storage import _encoded
 
@@ -45,6 +50,23 @@ CEILING = 2 << 30  # bytes of address space above what the program takes at the 
 
 
 SAVED: list[bytes] = []  # all files that are attacked
+NOTES: dict[str, Any] = {
+    "source": "butterfly.csv",
+    "table": {"columns": ["x", "y"], "transform": {"name": "asinh", "cofactor": 5.0}},
+    "classes": list("aaaaabbbbbb"),
+    "command": "credpart fit butterfly.csv",
+    "diagnosis": {
+        "verdict": "Trust it.",
+        "grade": "good",
+        "findings": [asdict(Finding("replicates", "ok", "all are", ""))],
+        "advice": [asdict(Finding("model", "note", "it is simple", "Try others."))],
+        "normality": [{"cluster": 1, "p": 0.5}],
+        "rmse": 0.1,
+        "covered": 0.9,
+        "statuses": {"ok": 20},
+        "models": {"EII": 20},
+    },
+}
 
 
 class Target(NamedTuple):
@@ -61,7 +83,7 @@ class Target(NamedTuple):
 
 
 def targets() -> list[Target]:
-    """Models of all families, and partitions, as small as they can be."""
+    """Models of all families and with all that a model can have, as small as they can be."""
     options = {"n_replicates": 20, "random_state": 0, "tol": 1e-3, "n_starts": 1}
     butterfly, iris = load_butterfly().X, load_iris().X[::5]
     kinds = iris.assign(kind=np.where(np.arange(len(iris)) % 3 == 0, "a", "b"))
@@ -78,6 +100,7 @@ def targets() -> list[Target]:
         ),
         "mixed": CalibratedClustering(2, model="mixed", **options).fit(kinds),
     }
+    models |= special_models(iris, options)
     masses = np.random.default_rng(0).dirichlet(np.ones(3), 5)
     partitions = {
         "plain": EvidentialPartition(masses, [[1, 0], [0, 1], [1, 1]]),
@@ -92,6 +115,9 @@ def targets() -> list[Target]:
             save_model(model, path)
             load: Callable[[Path], Any] = load_model
             found.append(Target(name, path.read_bytes(), load, describe_model, use_model))
+        save_model(models["EII"], path, notes=NOTES)
+        use_stored = lambda stored: report(stored.result, stored.notes)  # noqa: E731
+        found.append(Target("notes", path.read_bytes(), stored_model, describe_stored, use_stored))
         for name, partition in partitions.items():
             partition.save(path)
             load = EvidentialPartition.load
@@ -100,8 +126,38 @@ def targets() -> list[Target]:
     return found
 
 
+def special_models(iris: pd.DataFrame, options: dict[str, Any]) -> dict[str, CalibratedClustering]:
+    """Models with landmarks, samples, noise, known labels, groups, strata and missing cells."""
+    n, plain = len(iris), {"model": "EEE", **options}
+    holes = iris.mask(np.random.default_rng(1).random(iris.shape) < 0.05)
+    names = ["a" if i < 5 else "a|b" if i < 9 else "" for i in range(n)]
+    design = {"groups": np.arange(n) // 2, "strata": np.arange(n) // 10}
+    many = np.concatenate([iris.to_numpy() + 0.01 * k for k in range(10)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CredpartWarning)
+        models = {
+            "landmarks": CalibratedClustering(2, pairs=5, **plain).fit(iris),
+            "noise": CalibratedClustering(2, noise=True, **plain).fit(iris),
+            "labels": CalibratedClustering(2, **plain).fit(iris, labels=names),
+            "groups": CalibratedClustering(2, **plain).fit(iris, **design),
+            "holes": CalibratedClustering(2, missing="model", **plain).fit(holes),
+        }
+        with mock.patch.multiple("credpart.pairs", SAMPLED=12, FEWEST=3):
+            for method in ("simultaneous", "bca"):
+                sampled = CalibratedClustering(2, pairs=3, method=method, **plain)
+                models[f"sample, {method}"] = sampled.fit(iris)
+            linear = CalibratedClustering(2, pairs=4, refit="linear", **plain)
+            models["sample, linear"] = linear.fit(many)
+    return models
+
+
 def describe_model(model: CalibratedClustering) -> Any:
     about, arrays = _encoded(model, {})
+    return json.dumps(about), content_digest(arrays)
+
+
+def describe_stored(stored: Stored) -> Any:
+    about, arrays = _encoded(stored.result, stored.notes)
     return json.dumps(about), content_digest(arrays)
 
 
@@ -118,11 +174,16 @@ def use_model(model: CalibratedClustering) -> None:
     use_partition(result.partition)
     check_masses(result.predict_masses(result.frame()[:3]))
     assert np.isfinite(result.intervals_at(0.8).lower).all()
-    assert np.allclose(result.posteriors.sum(axis=1), 1.0)
+    sums = result.posteriors.sum(axis=1)  # the rest is noise
+    assert (sums <= 1.0 + 1e-6).all()
+    assert result.has_noise or np.allclose(sums, 1.0)
     check_masses(result.refit_partition(level=0.8).partition.masses)
     assert isinstance(repr(model) + repr(result.selection) + repr(result.mixture.params), str)
     assert np.isfinite([result.mixture.bic, result.rmse]).all()
     assert result.selection.table.notna().any(axis=None)
+    assert isinstance(str(result.replicates.decision) + repr(result.landmarks), str)
+    assert len(result.profile()) == result.partition.n_clusters
+    diagnose(result, audit=0, rivals=False)
     again = io.BytesIO()
     about, arrays = _encoded(model, {})
     dump_npz(again, about, **arrays)
@@ -639,19 +700,24 @@ def attack(n_damaged: int, n_forged: int, seed: int = 0) -> dict[str, Tally]:
             originals[victim.name] = victim.describe(victim.load(path))
         kinds = list(DAMAGE)
         for i in range(n_damaged):
-            victim, kind = victims[i % len(victims)], kinds[(i // len(victims)) % len(kinds)]
+            victim, kind = _turn(i, victims, kinds)
             made = DAMAGE[kind](victim.content, rng)
             _count(tallies[kind], victim, made, path, originals, is_damaged=True)
         forgeries = [*FORGERIES, *LIES]
         for i in range(n_forged):
-            victim = victims[i % len(victims)]
-            kind = forgeries[(i // len(victims)) % len(forgeries)]
+            victim, kind = _turn(i, victims, forgeries)
             if kind in LIES:
                 made = LIES[kind](victim.content, rng)
             else:
                 made = forge(victim.content, kind, rng)
             _count(tallies[kind], victim, made, path, originals, is_damaged=False)
     return tallies
+
+
+def _turn(i: int, victims: list[Target], kinds: list[str]) -> tuple[Target, str]:
+    """What is attacked, and how, at the i-th try: all kinds in turn, each on another victim."""
+    turn, place = divmod(i, len(kinds))
+    return victims[(turn + place) % len(victims)], kinds[place]
 
 
 def _count(

@@ -374,7 +374,8 @@ def test_units_count_where_spheres_and_angles_do(name, is_warm):
         expected = update(name, scatter * units, sizes, there) / units
     else:
         expected = update(name, scatter, sizes, start)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    # Common axes are found by iterations, which end a little elsewhere with another LAPACK.
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-12)
 
 
 @settings(deadline=None, max_examples=50)

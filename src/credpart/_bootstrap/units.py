@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from credpart._arrays import Array, IntArray
+from credpart._arrays import Array, BoolArray, IntArray
 from credpart._checks import in_row
 from credpart._messages import Message, Name
 from credpart.errors import DataWarning, InputError
@@ -75,6 +75,8 @@ class Design(NamedTuple):
             _check_groups(found["groups"].codes[weights > 0.0])
         if len(found) == 2:
             _check_nested(**found)
+        if strata is not None:
+            _check_strata(found["strata"], found.get("groups"), weights > 0.0)
         return cls(**{name: column.codes for name, column in found.items()})
 
     def units(self, objects: DistinctObjects, weights: Array) -> Units | None:
@@ -134,6 +136,17 @@ def _check_groups(codes: IntArray) -> None:
     if number < FEWEST_GROUPS:
         text = f"Only {number} groups are resampled: intervals from fewer than {FEWEST_GROUPS} "
         warnings.warn(DataWarning(text, "are too short, and vary much."), stacklevel=4)
+
+
+def _check_strata(strata: _Coded, groups: _Coded | None, is_seen: BoolArray) -> None:
+    """Refuse strata of one object or group each: every sample would be the data."""
+    rows = np.flatnonzero(is_seen)
+    units = rows if groups is None else groups.codes[rows]
+    drawn = np.unique(np.column_stack([strata.codes[rows], units]), axis=0)
+    if len(np.unique(drawn[:, 0])) == len(drawn):
+        what = "objects" if groups is None else "groups"
+        got = Message("one in each, so that every sample is the data")
+        raise InputError("strata", f"have several {what}", got, "Leave the strata out.")
 
 
 def _check_nested(groups: _Coded, strata: _Coded) -> None:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 from rich.table import Table
 from rich.text import Text
 
+from credpart.cli.streams import harmless
+
 GAP = 2  # between two columns
 LONGEST = 24  # letters of a row's name or of a heading in one line; longer ones are folded
 
@@ -26,6 +28,8 @@ def in_blocks(
     >>> [len(table.columns) for table in in_blocks("", ["x", "y", "z"], rows, width=8)]
     [3, 2]
     """
+    heads = [harmless(head) for head in heads]  # before their widths are measured
+    rows = [row._replace(name=harmless(row.name)) for row in rows]
     names = min(LONGEST, max(len(text) for text in (corner, *(row.name for row in rows))))
     widths = [
         GAP + max(min(LONGEST, len(head)), *(min(LONGEST, len(row.cells[j])) for row in rows))

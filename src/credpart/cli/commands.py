@@ -31,7 +31,7 @@ from credpart.cli.screen import (
 )
 from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks, kept_remarks, write_csv
-from credpart.cli.stored import stored_model
+from credpart.cli.stored import stored_model, transform_of
 from credpart.cli.streams import check_output_is_open
 from credpart.cli.table_files import TYPED, beside
 from credpart.errors import InputError
@@ -86,11 +86,11 @@ def write_predictions(
             check_output_is_open()
         stored = stored_model(path)
         result = stored.result
-        told = stored.notes.get("table", {})
+        told = stored.notes.get("table") or {"transform": {}}
         as_fitted = {
             "columns": result.data.names,
             "text_columns": columns_of_text(result.data),
-            "transform": _transform(told.get("transform", {})),
+            "transform": transform_of(told),
         }
         categories = result.data.levels is not None
         objects = read(source, {**table, **as_fitted}, categories=categories)
@@ -107,10 +107,6 @@ def write_predictions(
         if out is None:
             write_csv(frame, sys.stdout, raw_text=raw_text)
         save(frame)
-
-
-def _transform(told: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in told.items()}
 
 
 def show_comparison(

@@ -20,6 +20,7 @@ from credpart.cli.completion import claim
 from credpart.cli.folder import FILES, OURS, Outcome, Request, Summary, describe
 from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks, kept_remarks
+from credpart.cli.streams import harmless
 from credpart.cli.vocabulary import ShellVocabulary, in_shell, without_option
 from credpart.clustering import CalibratedClustering
 from credpart.diagnostics import Diagnosis, diagnose
@@ -126,7 +127,7 @@ def missing(table: Mapping[str, Any]) -> str:
 def show_notes(remarks: Iterable[str], *, quiet: bool) -> None:
     """Print what a user should know, one line for each remark, unless ``quiet``."""
     for remark in remarks if not quiet else ():
-        print(f"Note: {remark}", file=sys.stderr)
+        print(harmless(f"Note: {remark}"), file=sys.stderr)
 
 
 def fit(request: Request, *, quiet: bool) -> Outcome:

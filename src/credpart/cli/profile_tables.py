@@ -6,9 +6,11 @@ from rich.table import Table
 from rich.text import Text
 
 from credpart.cli.blocks import TextRow, in_blocks
+from credpart.cli.streams import harmless
 from credpart.profiles import ColumnProfile, Profiles, figure
 
 MOST_CLUSTERS = 12  # that a summary has room for
+LONGEST_NAME = 100  # letters
 MOST_COLUMNS = 2  # that a summary names for each cluster
 
 
@@ -19,7 +21,7 @@ def short_profile(profiles: Profiles) -> Table:
     table.add_column("share", justify="right", no_wrap=True)
     table.add_column("set apart by (means; against all objects)", overflow="fold")
     for k in map(int, profiles.by_size[:MOST_CLUSTERS]):
-        words = [column.words(k) for column in profiles.set_apart(k)[:MOST_COLUMNS]]
+        words = [_short(column).words(k) for column in profiles.set_apart(k)[:MOST_COLUMNS]]
         sizes = profiles.sizes
         bounds = f"({100 * sizes.low[k]:.0f} to {100 * sizes.high[k]:.0f}%)"
         table.add_row(
@@ -42,8 +44,26 @@ def full_profile(profiles: Profiles, width: int) -> Iterator[Table]:
     order = [int(k) for k in profiles.by_size]
     heads = ["all", *(f"cluster {profiles.clusters[k]}" for k in order)]
     rows = [*_sizes(profiles, order)]
-    rows += [row for column in profiles.columns for row in _rows(column, order)]
+    rows += [row for column in profiles.columns for row in _rows(_short(column), order)]
     return in_blocks("", heads, rows, width, repeated=1)
+
+
+def _short(column: ColumnProfile) -> ColumnProfile:
+    """The column with names that a screen has room for, such as the beginning of a question."""
+    levels = column.categories
+    return column._replace(
+        name=_cut(column.name), categories=levels and tuple(_cut(str(level)) for level in levels)
+    )
+
+
+def _cut(name: str) -> str:
+    """The beginning of a long name.
+
+    >>> _cut("short"), len(_cut("long" * 1000))
+    ('short', 100)
+    """
+    shown = harmless(name[:LONGEST_NAME])
+    return shown if len(name) <= LONGEST_NAME else f"{shown[: LONGEST_NAME - 1]}…"
 
 
 def _sizes(profiles: Profiles, order: list[int]) -> Iterator[TextRow]:

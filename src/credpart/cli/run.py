@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from credpart.cli import completion
 from credpart.cli.signals import Interruption, raise_if_stopped, stopping_signals
-from credpart.cli.streams import StandardOutputError, standard_streams
+from credpart.cli.streams import StandardOutputError, harmless, standard_streams
 from credpart.cli.vocabulary import in_shell
 
 DONE = 0
@@ -117,8 +117,10 @@ def _print_error(error: Exception) -> int:
     usage: Any = getattr(error, "format_message", None)  # an error of the command line itself
     known = usage is not None or isinstance(error, USER_ERRORS)
     text = in_shell(usage() if usage else error) or type(error).__name__
+    if isinstance(error, MemoryError):
+        text = f"There is not enough memory for this ({text}). Give it fewer rows or columns."
     if not known:
         text = f"{type(error).__name__}: {text} (this is a bug; --debug shows where)"
     complete = completion.complete_results()
-    print(f"credpart: {text} {complete}".strip(), file=sys.stderr)
+    print(harmless(f"credpart: {text} {complete}".strip()), file=sys.stderr)
     return WRONG if known else BROKEN

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from rich.console import Console
 from rich.markup import escape
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +20,7 @@ from credpart._audit import Audit
 from credpart.cli.blocks import TextRow, in_blocks
 from credpart.cli.folder import FILES, Outcome
 from credpart.cli.profile_tables import full_profile, left_out, short_profile
+from credpart.cli.streams import harmless
 from credpart.cli.vocabulary import in_shell
 from credpart.comparison import Comparison
 from credpart.diagnostics.diagnosis import URGENT
@@ -49,10 +51,22 @@ class Legible:
         return sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
 
 
+class Screen(Console):
+    """A console on which names of columns and objects, which may be any text, obey no terminal."""
+
+    def render(self, *what: Any, **options: Any) -> Iterator[Segment]:
+        """What is shown, without the control characters of others."""
+        for segment in super().render(*what, **options):
+            if segment.control:
+                yield segment
+            else:
+                yield segment._replace(text=harmless(segment.text))
+
+
 def new_console() -> Console:
     """Where the words of a command are printed."""
     screen: Any = Legible()
-    return Console(highlight=False, file=screen)
+    return Screen(highlight=False, file=screen)
 
 
 def show_fit(summary: Mapping[str, Any], outcome: Outcome, folder: Path) -> None:

@@ -6,6 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+# Characters that a terminal obeys instead of showing them: all control characters besides the tab
+# and the end of a line, and those that reverse the direction of what follows.
+OBEYED = {*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)} - {9, 10}
+SHOWN = {code: repr(chr(code))[1:-1] for code in OBEYED}
+
+
+def harmless(text: str) -> str:
+    r"""The text as a terminal may have it: what a terminal would obey stands as in Python.
+
+    >>> print(harmless("red\x1b[31m"))
+    red\x1b[31m
+    """
+    return text.translate(SHOWN)
+
 
 class StandardOutputError(Exception):
     """Standard output cannot be written; ``is_pipe`` if its reader has left.

@@ -137,11 +137,19 @@ class Diagnosis:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Diagnosis":
-        """The diagnosis that `to_dict` gave."""
+        """The diagnosis that `to_dict` gave; a ValueError if it gave another one."""
         import pandas as pd
 
         table = values["normality"]
         lists = {name: tuple(Finding(**one) for one in values[name]) for name in LISTS}
+        found = [finding for several in lists.values() for finding in several]
+        texts = [values["verdict"], *(part for one in found for part in asdict(one).values())]
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("findings that are no texts")
+        if not {finding.severity for finding in found} <= {*SEVERITIES}:
+            raise ValueError("findings of an unknown severity")
+        if values["grade"] not in LEADS:
+            raise ValueError(f"the grade {values['grade']!r}")
         normality = None if table is None else pd.DataFrame(table).set_index("cluster")
         return cls(**{**values, **lists, "normality": normality})
 

@@ -26,7 +26,7 @@ from credpart._progress import Progress, shown, silent
 from credpart.calibration_options import CalibrationOptions
 from credpart.clustering import CalibratedClustering
 from credpart.diagnostics import diagnose
-from credpart.errors import CredpartError, InputError
+from credpart.errors import CredpartError, FileContentError, InputError
 from credpart.focal import set_names
 from credpart.intervals import METHODS
 from credpart.mixture.families.base import MixtureFamily
@@ -47,6 +47,7 @@ from credpart.out_of_core.stages import (
 )
 from credpart.partition.describe import shares_by_size
 from credpart.partition.doubt import THRESHOLD, WORDS, Doubt, possible_parts, possible_words
+from credpart.partition.npz import UNREADABLE
 from credpart.report import to_html
 from credpart.result import CalibratedResult
 from credpart.storage import dump_model, load_model, load_value, save_value
@@ -258,8 +259,8 @@ class Run:
         if (self.folder / "summary.json").exists():
             return
         if path.exists():
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            if not has_seed:
+            kept = _kept(_json, path) or {}
+            if not has_seed and "seed" in kept:
                 options = replace(self.request.options, seed=int(kept["seed"]))
                 self.request = self.request._replace(options=options)
             self._compare(kept)
@@ -286,7 +287,7 @@ class Run:
         changed = [name for name in now if kept.get(name) != now[name]]
         if changed:
             what = f"other {' and '.join(changed)}"
-            if changed[0] == "data":
+            if changed[0] == "data" and "data" in kept:
                 both = zip(kept["data"], now["data"], strict=False)
                 other = [new for old, new in both if old != new]
                 what = f"other data ({other[0][0] if other else 'another number of partitions'})"
@@ -297,10 +298,21 @@ class Run:
                 Message("Start again without ", Name("resume"), "."),
             )
 
+    def check_same_data(self) -> None:
+        """Refuse data that have changed while they were read: masses would be those of others."""
+        kept = _json(self.folder / STATE / "run.json")
+        for old, new in zip(kept["data"], self._identity()["data"], strict=True):
+            if old != new:
+                remedy = "Start again, and let it be until the run is over."
+                got = Message("a file that has changed meanwhile")
+                requirement = "stay as it is while it is read"
+                raise FileContentError("source", str(new[0]), requirement, got, remedy)
+
     def stage(self, name: str, compute: Callable[[Progress | None], Any]) -> Any:
         """The result of a stage, computed or read; either way as it was written."""
         path = self.folder / STATE / f"{name}.npz"
-        if not path.exists():
+        kept = _kept(load_value, path, self.request.families)
+        if kept is None:
             seconds: dict[str, float] = {}
             with (
                 warnings.catch_warnings(record=True) as caught,
@@ -312,7 +324,7 @@ class Run:
                 warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
             remarks = list(dict.fromkeys(str(one.message) for one in caught))
             save_value({"value": value, "seconds": seconds[name], "remarks": remarks}, path)
-        kept = load_value(path, self.request.families)
+            kept = load_value(path, self.request.families)
         self.timings[name] = kept["seconds"]
         self.remarks += kept["remarks"]
         return kept["value"]
@@ -354,6 +366,7 @@ class Run:
         )
         began = perf_counter()
         totals = self.write_masses(result, counts)
+        self.check_same_data()
         self.timings["masses"] = perf_counter() - began
         self.write_files(result, totals, command)
 
@@ -364,7 +377,7 @@ class Run:
         tasks = [
             (part, self.request.reading, int(first), landmarks, result.replicates, path)
             for part, first, path in zip(self.request.source.partitions, firsts, paths, strict=True)
-            if not path.exists()
+            if _kept(read_totals, path) is None
         ]
         with shown("masses", self.verbose) as progress:
             for _ in in_order(write_partition, tasks, self.n_jobs, "masses", progress or silent):
@@ -395,6 +408,18 @@ class Run:
             path.unlink()
         with suppress(FileNotFoundError):
             (self.folder / STATE).rmdir()
+
+
+def _json(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def _kept(read: Callable[..., Any], *arguments: Any) -> Any:
+    """What an interrupted run has kept; None if it has not, or if it cannot be read any more."""
+    try:
+        return read(*arguments)
+    except UNREADABLE:  # pyarrow's errors are among these
+        return None
 
 
 def summarise(

@@ -58,7 +58,7 @@ def with_backend(table: "pd.DataFrame", has_index: bool, backend: Any) -> Any:
         columns[str(name)] = column.to_numpy() if name in numbers else column.to_list()
     try:
         return nw.from_dict(columns, backend=backend).to_native()
-    except (ImportError, ValueError, TypeError, AttributeError):
+    except (ImportError, ValueError, TypeError, AttributeError, AssertionError):
         requirement = "be a library of tables that is installed, such as 'polars' or 'pyarrow'"
         raise InputError("backend", requirement, backend) from None
 

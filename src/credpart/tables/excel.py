@@ -27,6 +27,9 @@ def read_sheet(stream: BinaryIO, path: str, text_format: TextFormat) -> TextTabl
         openpyxl.load_workbook(stream, read_only=True, data_only=values_only)
         for values_only in (True, False)
     )
+    for sheet in (*stored.worksheets, *entered.worksheets):
+        # A cell far away, which may be empty, would else make all rows as wide as a sheet can be.
+        sheet.reset_dimensions()
     text = Text(b"", path, "utf-8")
     name = _sheet_name(text, stored, text_format.sheet)
     rows = list(_rows(text, stored[name], entered[name]))

@@ -5,6 +5,7 @@ columns to cluster decides alone.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -94,7 +95,7 @@ def why_left_out(X: pd.DataFrame, *, redundant: bool) -> dict[str, str]:
     {'b': 'holds 7.0 in every row', 'c': "repeats column 'a' in other units"}
     """
     reasons: dict[str, str] = {}
-    seen: dict[str, Array] = {}  # columns that may be repeated, standardised
+    seen = _Columns()  # that may be repeated
     for name in map(str, X):
         if not pd.api.types.is_numeric_dtype(X[name]):
             continue
@@ -109,13 +110,41 @@ def why_left_out(X: pd.DataFrame, *, redundant: bool) -> dict[str, str]:
                 reasons[name] = f"holds {float(known[0])!r} in every row"
                 continue
             scaled = (values - known.mean()) / known.std()
-            twins = [other for other, theirs in seen.items() if _alike(scaled, theirs)]
-            if twins:
-                how = "" if np.array_equal(values, X[twins[0]], equal_nan=True) else UNITS
-                reasons[name] = f"repeats column {twins[0]!r}{how}"
+            twin = seen.twin(scaled)
+            if twin is not None:
+                how = "" if np.array_equal(values, X[twin], equal_nan=True) else UNITS
+                reasons[name] = f"repeats column {twin!r}{how}"
             else:
-                seen[name] = scaled
+                seen.add(name, scaled)
     return reasons
+
+
+class _Columns:
+    """Standardised columns, by the size of their first value that is not missing.
+
+    Columns that are alike have nearly the same first value: so a column is compared with a few,
+    and not with all of perhaps 100 000.
+    """
+
+    def __init__(self) -> None:
+        self._sizes: list[float] = []  # ascending
+        self._columns: list[tuple[str, Array]] = []  # in the same order
+
+    def add(self, name: str, scaled: Array) -> None:
+        """Take one more column."""
+        place = bisect_left(self._sizes, _first_size(scaled))
+        self._sizes.insert(place, _first_size(scaled))
+        self._columns.insert(place, (name, scaled))
+
+    def twin(self, scaled: Array) -> str | None:
+        """A column that this one repeats."""
+        size = _first_size(scaled)
+        near = slice(bisect_left(self._sizes, size - SAME), bisect_right(self._sizes, size + SAME))
+        return next((name for name, other in self._columns[near] if _alike(scaled, other)), None)
+
+
+def _first_size(scaled: Array) -> float:
+    return abs(float(scaled[np.isfinite(scaled).argmax()]))
 
 
 def _alike(one: Array, other: Array) -> bool:
