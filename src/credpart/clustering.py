@@ -19,7 +19,7 @@ from credpart.estimator_outputs import NewObjectsMixin
 from credpart.intervals import PairwiseIntervals
 from credpart.mixture.fit import N_STARTS, MixtureFit
 from credpart.mixture.known_labels import KnownLabels
-from credpart.mixture.models import NOISES, check_noise, read
+from credpart.mixture.models import read, with_noise
 from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MAX_ITERATIONS
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
@@ -234,7 +234,7 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
             names are numbered in alphabetical order.
         """
         data, models = read(X, "model", self.model, at_least=2, missing=self.missing)
-        models = NOISES[check_noise(self.noise)](models)
+        models = with_noise(models, self.noise)
         columns = BaseEstimator()  # a blank one, which learns the number and names of the columns
         validate_data(columns, X, skip_check_array=True)
         options, n = self._options(len(models)), len(data.values)

@@ -18,18 +18,17 @@ from credpart.errors import ConvergenceWarning, DataError, DegeneracyWarning, De
 from credpart.mixture.completed_data import completed
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import average, gathered
-from credpart.mixture.families.base import Components, Family, Parameters
+from credpart.mixture.families.base import OUTLIER, Components, Family, Parameters
 from credpart.mixture.families.missing_cells import scoring
-from credpart.mixture.families.noise import OUTLIER
 from credpart.mixture.families.standardisation import middle
 from credpart.mixture.known_labels import NOTHING, KnownLabels
 from credpart.mixture.models import (
-    NOISES,
+    ONE_MODEL,
     Model,
-    check_noise,
     read,
     structure_code,
     taking_part,
+    with_noise,
 )
 from credpart.mixture.notebook import fit_html
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits, Status
@@ -384,7 +383,7 @@ def fit_mixture(
     (3,)
     """
     table, chosen = read(X, "model", model, several=False, missing=missing)
-    chosen = NOISES[check_noise(noise, (False, True))](chosen)
+    chosen = with_noise(chosen, noise, ONE_MODEL)
     c = check_integer("n_clusters", n_clusters, at_least=1)
     options = SearchOptions.check(Limits.check(tol, max_iter), n_starts, random_state)
     check_choice("regularization", regularization, REGULARIZATIONS)

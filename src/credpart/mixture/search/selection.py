@@ -17,7 +17,7 @@ from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import gathered
 from credpart.mixture.fit import N_STARTS, MixtureFit, SearchOptions, as_fit
 from credpart.mixture.known_labels import NOTHING, KnownLabels
-from credpart.mixture.models import NOISES, Model, check_noise, read, taking_part
+from credpart.mixture.models import Model, read, taking_part, with_noise
 from credpart.mixture.notebook import selection_html
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits
 from credpart.mixture.screening import screen
@@ -173,7 +173,7 @@ def select_mixture(
     [-562.6, -580.8]
     """
     table, chosen = read(X, "models", models, missing=missing)
-    chosen = NOISES[check_noise(noise)](chosen)
+    chosen = with_noise(chosen, noise)
     numbers = check_cluster_numbers(n_clusters, auto=AUTO)
     check_choice("criterion", criterion, CRITERIA)
     data = WeightedTable.check(table, sample_weight)
