@@ -46,7 +46,8 @@ def test_new_objects_may_have_missing_cells(fitted):
     new = pd.DataFrame({"x": [np.nan, 3.0], "y": [3.0, np.nan]})
     masses = fitted.predict_masses(new)
     np.testing.assert_allclose(masses.sum(axis=1), 1.0)
-    assert np.array_equal(fitted.predict_masses(new[:1]), masses[:1])  # one row, an empty column
+    alone = fitted.predict_masses(new[:1])  # one row, an empty column
+    np.testing.assert_allclose(alone, masses[:1], atol=1e-10)  # rounding of products of matrices
     with pytest.raises(ValueError, match="only missing cells in row 1"):
         fitted.predict_masses(pd.DataFrame({"x": [1.0, np.nan], "y": [1.0, np.nan]}))
 

@@ -281,9 +281,10 @@ CATEGORIES = pd.DataFrame({"a": pd.Categorical(list("abab") * 10)})
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"noise": "yes"}, "`noise` must be False or True or 'auto', got 'yes'"),
-        ({"noise": 1}, "`noise` must be False or True or 'auto', got 1"),
-        ({"noise": True, "model": Own}, "`noise` must be False for the model 'Own'"),
+        ({"noise": "yes"}, "`noise` must be False, True, .* or 'auto', got 'yes'"),
+        ({"noise": 1}, "`noise` must be False, True, .* or 'auto', got 1"),
+        ({"noise": True, "model": Own}, "`noise` must be False for the model 'Own', got True"),
+        ({"noise": "contaminated", "model": "t"}, "be False for the model 't', got 'contaminated'"),
         ({"focal_sets": [[0, 0], [1, 0], [0, 1]]}, "non-empty sets, got the empty set in row 0"),
     ],
 )
@@ -298,7 +299,9 @@ def test_data_without_a_volume_are_refused(X):
     flat = np.column_stack([X, np.ones(len(X))])
     with pytest.raises(DataError, match=r"fill no volume .*: column 2 is constant"):
         fit_mixture(flat, 2, "EII", noise=True)
-    with pytest.raises(InputError, match="`noise` must be False or True, got 'auto'"):
+    with pytest.raises(
+        InputError, match=r"`noise` must be False, True, 'uniform' or .*, got 'auto'"
+    ):
         fit_mixture(X, 2, noise="auto")
 
 

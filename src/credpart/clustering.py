@@ -88,13 +88,15 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
     regularization : {"fallback", "none", "pooled"}
         As in `fit_mixture`.
     missing : {"error", "model"}
-        What to do with numbers that are missing (NaN).  "model" fits Gaussian structures and "t" to
-        the cells that are seen, and takes the others as missing at random; `predict_masses` then
+        What to do with numbers that are missing (NaN).  "model" fits Gaussian, "t" and
+        "contaminated" mixtures to the cells that are seen, and takes the others as missing at random; `predict_masses` then
         takes objects with missing cells too.
-    noise : bool or "auto"
-        Whether there is a component for outliers, uniform over the volume of the data.  Its mass
-        goes to the empty set: an object may belong to no cluster.  "auto" tries all models without
-        and with it, and the criterion chooses.
+    noise : {False, True, "uniform", "contaminated", "auto"}
+        Whether an object may belong to no cluster, and then has mass on the empty set.  True or
+        "uniform" adds a component for outliers that is uniform over the volume of the data.
+        "contaminated" gives each Gaussian component an outlying part, with the same mean and
+        inflated covariances.  "auto" tries all models without and with uniform noise, and the
+        criterion chooses.
     random_state : int, RandomState, Generator or None
         Seed of the bootstrap, of the k-means starts if ``n_starts`` is above 4, and of the
         subsample that a search of more than 20 000 objects begins with.

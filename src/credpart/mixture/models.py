@@ -221,7 +221,9 @@ MODELS: Mapping[str, Model] = {
 
 
 CAN_MISS = Message(REMEDY, " Or take them as missing at random: ", Setting("missing", "model"), ".")
-CANNOT_MISS = f"{REMEDY} Gaussian and t mixtures can also take them as missing at random."
+CANNOT_MISS = (
+    f"{REMEDY} Gaussian, t and contaminated mixtures can also take them as missing at random."
+)
 # How models read numbers that have a form for missing ones.
 MISSING: Mapping[str, Callable[..., Table]] = {
     "error": partial(check_data, remedy=CAN_MISS),

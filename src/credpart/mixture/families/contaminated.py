@@ -228,6 +228,10 @@ class Contaminated(StandardisedFamily[ContaminatedParams]):
 
     def to_data_units(self, params: ContaminatedParams) -> Parameters:
         """Parameters in the units of the data."""
+        return self.shown(params)
+
+    def shown(self, params: ContaminatedParams) -> ContaminatedMixtureParams:
+        """Parameters in the units of the data."""
         moments = self.standardisation.to_data_units(params.means, params.scales)
         return ContaminatedMixtureParams(
             params.proportions, *moments, params.regular, params.inflation
@@ -239,6 +243,16 @@ class Contaminated(StandardisedFamily[ContaminatedParams]):
             f"component {k + 1} has no outlying part: it is normal"
             for k in np.flatnonzero(params.regular[0] > 1.0 - 1e-6)
         ]
+
+    def projectable(self, params: ContaminatedParams) -> Components:
+        """The regular and then the outlying parts, which are normal: twice as many as components."""
+        pi, means, covariances, regular, eta = (field[0] for field in self.shown(params))
+        shares = np.concatenate([pi * regular, pi * (1.0 - regular)])
+        scales = np.concatenate([covariances, eta[:, None, None] * covariances])
+        locations = np.concatenate([means, means])
+        return Components(
+            shares, locations, scales, np.zeros_like(locations), np.full(len(shares), np.inf)
+        )
 
     def sample(self, params: ContaminatedParams, n: int, rng: Generator) -> tuple[Array, IntArray]:
         """Draw n objects from the first of the mixtures, and their components."""
@@ -335,9 +349,9 @@ class OutlyingPartIsNoise:
 
     def to_data_units(self: Any, params: ContaminatedParams) -> NoisyContaminatedMixtureParams:
         """Parameters in the units of the data; the proportions and the noise share sum to 1."""
-        proportions = params.proportions * params.regular
-        shown = Contaminated.to_data_units(self, params)._replace(proportions=proportions)
-        noise = 1.0 - proportions.sum(axis=1, keepdims=True)
+        shown: ContaminatedMixtureParams = self.shown(params)
+        noise = (params.proportions * (1.0 - params.regular)).sum(axis=1, keepdims=True)
+        shown = shown._replace(proportions=params.proportions * params.regular)
         return NoisyContaminatedMixtureParams(*shown, noise)
 
     def sample(

@@ -64,7 +64,7 @@ class Labelled(MixtureFamily[Parameters]):
 
     def with_components(self, change: Callable[[Family], Family]) -> Family:
         """The family with other components."""
-        return replace(self, family=self.family.with_components(change))  # type: ignore[return-value]
+        return replace(self, family=self.family.with_components(change))
 
     # What EM asks
 

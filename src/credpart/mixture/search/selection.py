@@ -131,9 +131,9 @@ def select_mixture(
         it is "latent-class" or "mixed".
     criterion : {"bic", "icl", "aic"}
         What to maximise, with the sign of mclust.
-    noise : bool or "auto"
-        Whether mixtures have a component for outliers, as in `fit_mixture`.  "auto" fits each model
-        without and with it, as "VVV" and "VVV+noise", and the criterion chooses.
+    noise : {False, True, "uniform", "contaminated", "auto"}
+        Whether mixtures have a place for outliers, as in `fit_mixture`.  "auto" fits each model
+        without and with uniform noise, as "VVV" and "VVV+noise", and the criterion chooses.
     sample_weight, labels, tol, max_iter, n_starts, random_state
         As in `fit_mixture`.
     n_jobs : int, optional
