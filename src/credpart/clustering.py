@@ -89,8 +89,8 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
         As in `fit_mixture`.
     missing : {"error", "model"}
         What to do with numbers that are missing (NaN).  "model" fits Gaussian, "t" and
-        "contaminated" mixtures to the cells that are seen, and takes the others as missing at random; `predict_masses` then
-        takes objects with missing cells too.
+        "contaminated" mixtures to the cells that are seen, and takes the others as missing at
+        random; `predict_masses` then takes objects with missing cells too.
     noise : {False, True, "uniform", "contaminated", "auto"}
         Whether an object may belong to no cluster, and then has mass on the empty set.  True or
         "uniform" adds a component for outliers that is uniform over the volume of the data.

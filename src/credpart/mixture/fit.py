@@ -369,8 +369,8 @@ def fit_mixture(
         a search of more than 20 000 objects begins with; the others are deterministic.
     missing : {"error", "model"}
         What to do with numbers that are missing (NaN).  "model" fits Gaussian, "t" and
-        "contaminated" mixtures to the cells that are seen, and takes the others as missing at random; new objects may then
-        have missing cells too.
+        "contaminated" mixtures to the cells that are seen, and takes the others as missing at
+        random; new objects may then have missing cells too.
 
     Returns
     -------

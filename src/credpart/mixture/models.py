@@ -69,7 +69,8 @@ class Model(NamedTuple):
     read: Callable[..., Table] = check_data
     is_listed: bool = True  # in messages; the others are variations of those that are
     can_miss: bool = False  # it has a form for numbers that are missing
-    has_noise: bool = False  # there is a component for outliers
+    has_noise: bool = False  # objects may be in no cluster
+    needs_volume: bool = False  # noise is uniform over the volume of the data
 
     @property
     def is_unit_free(self) -> bool:
@@ -178,6 +179,7 @@ def _noisy_rows(
             simpler=tuple(other + NOISE for other in row.simpler),
             is_listed=False,
             has_noise=True,
+            needs_volume=True,
         )
         for name, row in rows.items()
     }

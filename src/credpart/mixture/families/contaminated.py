@@ -245,7 +245,7 @@ class Contaminated(StandardisedFamily[ContaminatedParams]):
         ]
 
     def projectable(self, params: ContaminatedParams) -> Components:
-        """The regular and then the outlying parts, which are normal: twice as many as components."""
+        """The regular and then the outlying parts, which are normal."""
         pi, means, covariances, regular, eta = (field[0] for field in self.shown(params))
         shares = np.concatenate([pi * regular, pi * (1.0 - regular)])
         scales = np.concatenate([covariances, eta[:, None, None] * covariances])

@@ -40,6 +40,7 @@ from credpart.mixture.families.location_scale import LocationScale, LocationScal
 FIRST = 0.05  # noise share before the first M-step, and of a mixture without noise that is embedded
 # A share of 0 would stay 0 in EM, also where it was reached by an extrapolation.
 LEAST = 1e-10
+NO_WIDTH = 1e-12  # variance along a component, relative to the largest, that is rounding
 
 
 def _with_noise_share(params: Any, name: str) -> Any:
@@ -75,7 +76,8 @@ def box_of(X: Array) -> Box:
     """The smaller of the boxes around objects (n, d) along columns and principal components.
 
     Where cells are missing it is that along the columns: given the cells that are seen, an object
-    of this box is uniform over the box of their columns.
+    of this box is uniform over the box of their columns.  So it is where the objects fill
+    no volume along the components, since there are too few of them.
 
     >>> line = np.array([[0.0, 0.0], [1.0, 1.1], [2.0, 2.0], [3.0, 2.9]])
     >>> bool(np.exp(box_of(line).log_volume) < 3.0 * 2.9)
@@ -89,7 +91,10 @@ def box_of(X: Array) -> Box:
     scale = (X - center).std(axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
     Z = (X - center) / scale
-    axes = np.linalg.eigh(Z.T @ Z)[1].T
+    eigenvalues, axes = np.linalg.eigh(Z.T @ Z)
+    if not eigenvalues[0] > NO_WIDTH * eigenvalues[-1]:
+        return along_columns
+    axes = axes.T
     scores = Z @ axes.T
     low, high = scores.min(axis=0), scores.max(axis=0)
     along_components = Box(center + scale * (low @ axes), (high - low)[:, None] * axes * scale)
