@@ -46,7 +46,8 @@ except on Iris and Butterfly. Mixtures 1 to 3 are one sample of 300 each.
 - **one, several, none**: shares of objects whose set of maximum mass has one cluster, several, or
   none. How sure an object is of its cluster is [another question](doubt.md).
 - **nonspecificity**: mean imprecision, from 0 to 1.
-- **ARI**: adjusted Rand index of the most plausible clusters with the classes.
+- **ARI**: adjusted Rand index of the most plausible clusters with the classes; objects that are in
+  none are one more group.
 - **credal Rand**: credal Rand index with the classes (belief distance).
 - **misplaced**: share of objects whose set does not contain their class.
 - **coverage, length**: share of pairs of objects whose true probability of being in the same
@@ -64,8 +65,8 @@ READING = """
 - **Clusters that are far from spherical** (Iris, Diabetes, Mixture 2) are found by the mixture
   alone; ECM and EVCLUS split the classes where the distances are largest. On Mixtures 1 and 3 the
   most plausible clusters of all three are about as good.
-- **Outliers** are told by EVCLUS alone here: ECM does so with a smaller delta, and a mixture has no
-  empty set.
+- **Outliers** are told by EVCLUS alone here: ECM does so with a smaller delta, and a mixture with
+  `noise`.
 - ECM is the fastest by far. EVCLUS on sampled pairs takes time linear in the number of objects;
   CalibratedClustering looks at all pairs.
 """

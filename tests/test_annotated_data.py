@@ -62,6 +62,14 @@ def test_masses_labels_and_doubts_go_into_the_object():
     assert (obs["again_set"] == obs["credpart_set"]).all()
 
 
+def test_an_outlier_has_no_label():
+    adata = like_anndata()
+    masses = np.tile([0.1, 0.9, 0.0], (150, 1))
+    masses[7] = [0.8, 0.1, 0.1]
+    annotate(adata, EvidentialPartition(masses, [[0, 0], [1, 0], [0, 1]]))
+    assert np.flatnonzero(adata.obs["credpart_label"].isna()).tolist() == [7]
+
+
 def test_other_observations_are_refused():
     adata, hard = like_anndata(), np.zeros(150, dtype=int)
     with pytest.raises(ValueError, match="got 2 objects for 150 observations"):

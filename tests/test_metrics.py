@@ -124,6 +124,15 @@ def test_adjusted_rand_is_of_the_hard_view(view):
     assert adjusted_rand(one, one, view) == 1.0
 
 
+@pytest.mark.parametrize("view", VIEWS)
+def test_outliers_are_a_group_of_their_own(view):
+    # The last two are most plausibly in the first cluster, but more probably in none.
+    masses = [[0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [0.7, 0.2, 0.1], [0.7, 0.2, 0.1]]
+    one = EvidentialPartition(masses, [[0, 0], [1, 0], [0, 1]])
+    assert adjusted_rand(one, ["a", "a", "b", "b", "c", "c"], view) == 1.0
+    assert adjusted_rand(one, ["a", "a", "b", "b", "a", "a"], view) < 1.0
+
+
 def test_shares_and_nonspecificity():
     one = EvidentialPartition.from_rough([[1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1], [0, 0, 0]])
     assert shares(one) == (0.4, 0.0, 0.4, 0.2)

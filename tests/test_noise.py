@@ -248,6 +248,41 @@ def test_models_with_noise_are_saved(model, X, tmp_path):
     assert again.noise is True
 
 
+@pytest.mark.filterwarnings("ignore:The data")
+@pytest.mark.parametrize("noise", ["uniform", "contaminated"])
+def test_both_kinds_of_noise_stand_beside_missing_cells(X, noise, tmp_path):
+    holes = X.copy()
+    holes[::7, 0] = np.nan
+    options = {"model": "EII", "noise": noise, "missing": "model", "n_replicates": 20}
+    model = CalibratedClustering(2, **options, random_state=0).fit(holes)
+    assert (model.labels_[N_CLEAN:] == -1).all()
+    assert (model.labels_[:N_CLEAN] >= 0).all()
+    assert model.result_.parameters()["noise"] == noise
+    assert model.result_.parameters()["model"] == model.mixture_.model
+    save_model(model, tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    assert again.predict_masses(holes).tobytes() == model.predict_masses(holes).tobytes()
+    assert model.predict([[np.nan, 500.0]]).tolist() == [-1]
+
+
+def test_contaminated_noise_goes_through_the_pipeline(X):
+    options = {"model": "EII", "noise": "contaminated", "n_replicates": 20, "random_state": 0}
+    one = CalibratedClustering(2, **options, resampling="parametric").fit(X)
+    two = CalibratedClustering(2, **options, resampling="parametric", n_jobs=2).fit(X)
+    assert one.mixture_.model == "contaminated-EII+noise"
+    assert one.partition_.masses.tobytes() == two.partition_.masses.tobytes()
+    assert one.partition_.counts()["∅"] == 5
+    assert "outlying: 5 (4.0 %)" in one.summary()
+    again = CalibratedClustering(**one.result_.parameters()).fit(X)
+    assert again.partition_.masses.tobytes() == one.partition_.masses.tobytes()
+
+
+def test_the_density_of_one_column_shows_noise(X):
+    x = np.concatenate([X[:, 0], X[:, 1]])[:, None]
+    ax = plot.density(fit_mixture(x, 2, "V", noise=True), x)
+    assert [text.get_text() for text in ax.get_legend().get_texts()][-1] == "outliers"
+
+
 def test_pictures_show_outliers(model, X):
     ax = plot.partition(model.partition_, X)
     assert "outlier" in [text.get_text() for text in ax.get_legend().get_texts()]
@@ -281,9 +316,10 @@ CATEGORIES = pd.DataFrame({"a": pd.Categorical(list("abab") * 10)})
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"noise": "yes"}, "`noise` must be False or True or 'auto', got 'yes'"),
-        ({"noise": 1}, "`noise` must be False or True or 'auto', got 1"),
-        ({"noise": True, "model": Own}, "`noise` must be False for the model 'Own'"),
+        ({"noise": "yes"}, "`noise` must be False, True, .* or 'auto', got 'yes'"),
+        ({"noise": 1}, "`noise` must be False, True, .* or 'auto', got 1"),
+        ({"noise": True, "model": Own}, "`noise` must be False for the model 'Own', got True"),
+        ({"noise": "contaminated", "model": "t"}, "be False for the model 't', got 'contaminated'"),
         ({"focal_sets": [[0, 0], [1, 0], [0, 1]]}, "non-empty sets, got the empty set in row 0"),
     ],
 )
@@ -298,13 +334,16 @@ def test_data_without_a_volume_are_refused(X):
     flat = np.column_stack([X, np.ones(len(X))])
     with pytest.raises(DataError, match=r"fill no volume .*: column 2 is constant"):
         fit_mixture(flat, 2, "EII", noise=True)
-    with pytest.raises(InputError, match="`noise` must be False or True, got 'auto'"):
+    with pytest.raises(
+        InputError, match=r"`noise` must be False, True, 'uniform' or .*, got 'auto'"
+    ):
         fit_mixture(X, 2, noise="auto")
 
 
-def test_the_command_line_writes_the_empty_set(X, tmp_path):
+@pytest.mark.parametrize("noise", ["yes", "contaminated"])
+def test_the_command_line_writes_the_empty_set(X, noise, tmp_path):
     pd.DataFrame(X, columns=["a", "b"]).to_csv(tmp_path / "x.csv", index=False)
-    options = ["--clusters", "2", "--model", "EII", "--replicates", "20", "--noise", "yes"]
+    options = ["--clusters", "2", "--model", "EII", "--replicates", "20", "--noise", noise]
     options += ["--audit", "0", "--quiet"]
     with pytest.raises(SystemExit) as ended:
         main(["fit", str(tmp_path / "x.csv"), *options, "--out", str(tmp_path / "out")])

@@ -59,6 +59,12 @@ def content(result):
     return [path.read_bytes() for path in result.parts], json.dumps(summary)
 
 
+def test_profiles_say_that_they_are_those_of_a_sample(found):
+    said = "These are figures of a random sample of 600 of the 20,000 objects."
+    assert load_model(found.folder / "model.npz").result_.profiles().scope == said
+    assert said in (found.folder / "report.html").read_text(encoding="utf-8")
+
+
 def test_every_row_gets_its_masses(cells, found):
     table = pd.concat([pd.read_parquet(path) for path in found.parts])
     assert table["id"].tolist() == cells[1]["cell"].tolist()

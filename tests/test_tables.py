@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import os
 import struct
 import subprocess
@@ -607,6 +608,17 @@ def test_objects_with_missing_cells_can_be_left_out(tmp_path, capsys):
         read_objects(path, missing="x")
 
 
+def test_errors_of_a_fit_name_rows_of_the_file(tmp_path, capsys):
+    frame = IRIS.X.assign(known=["a", "b"] * 75)
+    frame.loc[[3, 7], "petal_width"] = np.nan
+    frame.loc[20, "known"] = "a||b"
+    frame.to_csv(tmp_path / "iris.csv", index=False)
+    options = "--known-column known --missing drop --model EII --clusters 2 --replicates 20"
+    with pytest.raises(SystemExit, match="2"):
+        main(["fit", str(tmp_path / "iris.csv"), *options.split(), "--out", str(tmp_path / "out")])
+    assert "row 21" in capsys.readouterr().err
+
+
 N = 30
 MEASURED = [f",{i * 37 % 11 / 8!r}" for i in range(N)]
 IDENTIFIERS = {
@@ -732,6 +744,8 @@ def test_several_files_with_the_same_columns_are_one_table(tmp_path, capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["fit", str(one), str(two), *options.split(), "--out", str(out)])
     assert len(pd.read_csv(out / "masses.csv")) == 2 * N
+    assert json.loads((out / "summary.json").read_text())["source"] == [str(one), str(two)]
+    assert "<title>one.csv, two.csv" in (out / "report.html").read_text(encoding="utf-8")
     with pytest.raises(SystemExit, match="2"):
         main(["fit", str(one), str(two), "--out-of-core", "--out", str(tmp_path / "new")])
     assert "SOURCE must be one source for data in partitions, got 2" in capsys.readouterr().err

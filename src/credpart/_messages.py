@@ -6,7 +6,7 @@ rows of a file counted from 1.  A message therefore remembers which of its parts
 settings and rows, and a `Vocabulary` says how they read.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -152,6 +152,18 @@ class Message(str):
     def render(self, words: Vocabulary) -> str:
         """The text in the words of a vocabulary."""
         return _rendered(self.parts, words)
+
+    def with_rows(self, rows: Sequence[int]) -> "Message":
+        """The message about data of which row i is row ``rows[i]`` of other data.
+
+        >>> Message(RowNumber(1), " is far away").with_rows([0, 5])
+        'row 5 is far away'
+        """
+        parts = (
+            RowNumber(rows[part.number]) if isinstance(part, RowNumber) else part
+            for part in self.parts
+        )
+        return Message(*parts)
 
 
 def in_words(text: str, words: Vocabulary) -> str:

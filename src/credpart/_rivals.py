@@ -27,7 +27,7 @@ from credpart.errors import CredpartError, CredpartWarning, InputError
 from credpart.focal import set_names
 from credpart.intervals import PairwiseIntervals, pairwise_intervals, pairwise_probabilities
 from credpart.mixture.covariance.structures import ONE_DIMENSION, STRUCTURES
-from credpart.mixture.families.noise import OUTLIER
+from credpart.mixture.families.base import OUTLIER
 from credpart.mixture.fit import MixtureFit, SearchOptions
 from credpart.mixture.known_labels import NOTHING
 from credpart.mixture.models import MODELS, Model, rows_of

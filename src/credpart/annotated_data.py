@@ -90,10 +90,10 @@ def annotate(adata: Any, model: Any, name: str = "credpart") -> None:
         What they were clustered by, or the partition itself.
     name : str
         What the new entries begin with: ``obsm[name + "_masses"]``, and the columns
-        ``name + "_label"`` and ``"_set"`` (clusters from 1), ``"_belief"`` (mass of the label
-        alone), ``"_overlap"`` (mass on other single clusters), ``"_undecided"`` (mass on sets of
-        several clusters) and ``"_outlying"`` (mass on the empty set, if it is a focal set) of
-        ``obs``.  Entries of these names are replaced.
+        ``name + "_label"`` (clusters from 1; missing for an outlier), ``"_set"``, ``"_belief"``
+        (mass of the label alone), ``"_overlap"`` (mass on other single clusters), ``"_undecided"``
+        (mass on sets of several clusters) and ``"_outlying"`` (mass on the empty set, if it is a
+        focal set) of ``obs``.  Entries of these names are replaced.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def annotate(adata: Any, model: Any, name: str = "credpart") -> None:
     sizes = focal.sum(axis=1)
     belief = partition.belief()[np.arange(partition.n_objects), partition.labels]
     columns: dict[str, Any] = {
-        "label": pd.Categorical.from_codes(partition.labels, pd.Index(clusters)),
+        "label": pd.Categorical.from_codes(partition.labels_or_outlier, pd.Index(clusters)),
         "set": pd.Categorical.from_codes(partition.set_labels, pd.Index(sets)),
         "belief": belief,
         "overlap": np.maximum(masses[:, sizes == 1].sum(axis=1) - belief, 0.0),

@@ -19,7 +19,7 @@ from credpart.estimator_outputs import NewObjectsMixin
 from credpart.intervals import PairwiseIntervals
 from credpart.mixture.fit import N_STARTS, MixtureFit
 from credpart.mixture.known_labels import KnownLabels
-from credpart.mixture.models import NOISES, check_noise, read
+from credpart.mixture.models import read, with_noise
 from credpart.mixture.optimisation.convergence import DEFAULT_TOLERANCE, MAX_ITERATIONS
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
@@ -88,13 +88,15 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
     regularization : {"fallback", "none", "pooled"}
         As in `fit_mixture`.
     missing : {"error", "model"}
-        What to do with numbers that are missing (NaN).  "model" fits Gaussian structures and "t" to
-        the cells that are seen, and takes the others as missing at random; `predict_masses` then
-        takes objects with missing cells too.
-    noise : bool or "auto"
-        Whether there is a component for outliers, uniform over the volume of the data.  Its mass
-        goes to the empty set: an object may belong to no cluster.  "auto" tries all models without
-        and with it, and the criterion chooses.
+        What to do with numbers that are missing (NaN).  "model" fits Gaussian, "t" and
+        "contaminated" mixtures to the cells that are seen, and takes the others as missing at
+        random; `predict_masses` then takes objects with missing cells too.
+    noise : {False, True, "uniform", "contaminated", "auto"}
+        Whether an object may belong to no cluster, and then has mass on the empty set.  True or
+        "uniform" adds a component for outliers that is uniform over the volume of the data.
+        "contaminated" gives each Gaussian component an outlying part, with the same mean and
+        inflated covariances.  "auto" tries all models without and with uniform noise, and the
+        criterion chooses.
     random_state : int, RandomState, Generator or None
         Seed of the bootstrap, of the k-means starts if ``n_starts`` is above 4, and of the
         subsample that a search of more than 20 000 objects begins with.
@@ -234,7 +236,7 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
             names are numbered in alphabetical order.
         """
         data, models = read(X, "model", self.model, at_least=2, missing=self.missing)
-        models = NOISES[check_noise(self.noise)](models)
+        models = with_noise(models, self.noise)
         columns = BaseEstimator()  # a blank one, which learns the number and names of the columns
         validate_data(columns, X, skip_check_array=True)
         options, n = self._options(len(models)), len(data.values)

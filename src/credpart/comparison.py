@@ -106,7 +106,7 @@ def compare(
             outlying  adjusted_rand
     method
     ecm         0.00           0.62
-    evclus      0.19           0.64
+    evclus      0.19           0.61
     """
     estimators = _estimators(methods, n_clusters, random_state)
     check_data(X, at_least=2)

@@ -97,6 +97,7 @@ VIEWS: Mapping[str, Callable[[EvidentialPartition], Labels]] = {
     "belief": lambda partition: partition.belief().argmax(axis=1),
     "mass": lambda partition: partition.set_labels,
 }
+OUTLIERS = -1  # the group of objects that are in no cluster, in every view
 
 
 def adjusted_rand(
@@ -112,7 +113,8 @@ def adjusted_rand(
         What is compared.
     view : {"plausibility", "pignistic", "belief", "mass"}
         The cluster of highest plausibility, pignistic probability or belief; "mass" groups
-        objects by their set of highest mass, be it a single cluster or not.
+        objects by their set of highest mass, be it a single cluster or not.  Objects whose set of
+        highest mass is the empty set are one more group, as their labels -1 say.
 
     Examples
     --------
@@ -125,7 +127,8 @@ def adjusted_rand(
 
     first, second = _same_objects(one, other)
     hard = VIEWS[check_choice("view", view, VIEWS)]
-    return float(adjusted_rand_score(hard(first), hard(second)))
+    labels = (np.where(part.is_outlier, OUTLIERS, hard(part)) for part in (first, second))
+    return float(adjusted_rand_score(*labels))
 
 
 def confusion(partition: EvidentialPartition, classes: ArrayLike) -> "pd.DataFrame":

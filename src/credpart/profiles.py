@@ -73,6 +73,7 @@ class Profiles:
     clusters: Sequence[str | int]  # names, or numbers from 1, in the order of the partition
     sizes: Sizes
     columns: list[ColumnProfile]
+    scope: str = ""  # a sentence that says of which objects they are; empty: of all
 
     @property
     def by_size(self) -> IntArray:

@@ -220,12 +220,21 @@ class CalibratedResult:
 
     def profiles(self) -> Profiles:
         """What is in the clusters, as a value; `profile` is its table."""
-        return find_profiles(self.data, self.column_names, self.weights, self.partition)
+        found = find_profiles(self.data, self.column_names, self.weights, self.partition)
+        return replace(found, scope=self._scope())
+
+    def _scope(self) -> str:
+        """Of which objects figures are, where the mixture has seen more than the result keeps."""
+        n, kept = 0.0 if self.mixture is None else self.mixture.n_objects, self.weights.sum()
+        if n <= kept or np.isclose(n, kept):
+            return ""
+        return f"These are figures of a random sample of {kept:,.0f} of the {n:,.0f} objects."
 
     def profile(self) -> "pd.DataFrame":
         """What is in the clusters: one row for each, the largest first.
 
-        An object counts in the cluster of its label, with its weight.
+        An object counts in the cluster of its label, with its weight.  Of data in partitions the
+        figures are those of the sample that the result keeps, as `profiles().scope` says.
 
         Returns
         -------

@@ -6,6 +6,7 @@ import numpy as np
 
 from credpart.mixture.covariance.structures import NAMES
 from credpart.mixture.families.base import MixtureFamily
+from credpart.mixture.families.contaminated import Contaminated, ContaminatedWithNoise
 from credpart.mixture.families.gaussian import Gaussian
 from credpart.mixture.families.latent_class import LatentClass
 from credpart.mixture.families.location_scale import LocationScale
@@ -20,6 +21,8 @@ LOCATIONS = np.array([[[-1.0, 0.0], [1.0, 0.5]]])
 SCALES = np.array([[[[0.3, 0.1], [0.1, 0.2]], [[0.2, -0.1], [-0.1, 0.4]]]])
 SKEWNESS = np.array([[[-1.0, 0.6], [0.8, 0.4]]])
 DOF = np.array([[4.0, 8.0]])
+REGULAR = np.array([[0.8, 0.9]])
+INFLATION = np.array([[20.0, 12.0]])
 SPACE = Standardisation(
     np.array([3.0, -2.0]), np.array([2.0, 0.5]), np.triu_indices(2), np.full(2, 2.0**-33)
 )
@@ -49,6 +52,13 @@ def location_scale(law: Any, structure: str = "VVV") -> Case:
     dof = DOF if law.bounds else np.full_like(DOF, np.inf)
     scales = SCALES if structure == "VVV" else np.repeat(SCALES[:, :1], 2, axis=1)
     params = family.complete(PROPORTIONS, LOCATIONS, scales, skewness, dof)
+    return Case(family, params, NAMES.index(structure))
+
+
+def contaminated(kind: Any = Contaminated, structure: str = "VVV") -> Case:
+    family = kind(SPACE)
+    scales = SCALES if structure == "VVV" else np.repeat(SCALES[:, :1], 2, axis=1)
+    params = family.complete(PROPORTIONS, LOCATIONS, scales, REGULAR, INFLATION)
     return Case(family, params, NAMES.index(structure))
 
 
@@ -94,6 +104,9 @@ CASES = {
     "skew-normal": location_scale(SKEW_NORMAL),
     "skew-t": location_scale(SKEW_T),
     "skew-t-EEE": location_scale(SKEW_T, "EEE"),
+    "contaminated": contaminated(),
+    "contaminated-EEE": contaminated(structure="EEE"),
+    "contaminated+noise": contaminated(ContaminatedWithNoise),
     "latent-class": latent_class(),
     "mixed": mixed(),
     "own": gamma(),

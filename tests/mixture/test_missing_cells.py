@@ -12,9 +12,11 @@ from credpart.errors import DataWarning
 from credpart.mixture.completed_data import completed
 from credpart.mixture.covariance.structures import STRUCTURES
 from credpart.mixture.distinct import distinct
+from credpart.mixture.families.contaminated import Contaminated
 from credpart.mixture.families.gaussian import Gaussian
 from credpart.mixture.families.location_scale import LAWS, LocationScale
 from credpart.mixture.families.missing_cells import (
+    ContaminatedWithMissing,
     GaussianWithMissing,
     LocationScaleWithMissing,
     patterns_of,
@@ -51,7 +53,11 @@ def student(X, structures=tuple(STRUCTURES)):
     return LocationScaleWithMissing.of(X, structures, T)
 
 
-FAMILIES = pytest.mark.parametrize("make", [gaussian, student])
+def contaminated(X, structures=tuple(STRUCTURES)):
+    return ContaminatedWithMissing.of(X, structures)
+
+
+FAMILIES = pytest.mark.parametrize("make", [gaussian, student, contaminated])
 
 
 def normal(params, k, seen):
@@ -64,7 +70,25 @@ def t(params, k, seen):
     return multivariate_t(params.locations[k][seen], scale, df=params.dof[k])
 
 
-@pytest.mark.parametrize(("model", "law"), [("VVV", normal), ("EEI", normal), ("t", t)])
+class ContaminatedNormal:
+    """Two normal parts with one mean."""
+
+    def __init__(self, params, k, seen):
+        covariance = params.covariances[k][np.ix_(seen, seen)]
+        alpha, eta, mean = params.regular[k], params.inflation[k], params.means[k][seen]
+        self.parts = (
+            (alpha, multivariate_normal(mean, covariance)),
+            (1.0 - alpha, multivariate_normal(mean, eta * covariance)),
+        )
+
+    def logpdf(self, x):
+        return np.logaddexp(*(np.log(share) + law.logpdf(x) for share, law in self.parts))
+
+
+LITERAL = [("VVV", normal), ("EEI", normal), ("t", t), ("contaminated", ContaminatedNormal)]
+
+
+@pytest.mark.parametrize(("model", "law"), LITERAL)
 def test_the_likelihood_is_that_of_the_cells_that_are_seen(model, law, iris):
     X, labels = iris
     with pytest.warns(DataWarning, match="missing at random"):
@@ -175,6 +199,20 @@ def test_complete_data_are_a_special_case_of_t(iris):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8)
 
 
+def test_complete_data_are_a_special_case_of_contaminated_ones(iris):
+    X, labels = load_iris().X.to_numpy(), iris[1]
+    resp = responsibilities(labels, C)
+    plain, same = (
+        run_em(problem, begin_from(problem, resp, codes("EEE")), max_iter=30, tol=1e-12)
+        for problem in (
+            on(family.of(X, ["EEE"]), X) for family in (Contaminated, ContaminatedWithMissing)
+        )
+    )
+    assert same.loglik == pytest.approx(plain.loglik, rel=1e-8)
+    for one, other in zip(same.params[:5], plain.params[:5], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-8)
+
+
 def test_without_missing_cells_the_fit_is_that_of_complete_data_to_the_byte():
     X = make_mixture3(80, random_state=0).X
     one, other = fit_mixture(X, C, "EEE"), fit_mixture(X, C, "EEE", missing="model")
@@ -253,7 +291,7 @@ def test_a_nested_structure_is_never_better(iris):
 
 @pytest.mark.filterwarnings("ignore:The data")
 @pytest.mark.parametrize("resampling", ["nonparametric", "bayesian", "parametric"])
-@pytest.mark.parametrize("model", ["EEE", "t-EEE"])
+@pytest.mark.parametrize("model", ["EEE", "t-EEE", "contaminated-EEE", "EEE+noise"])
 def test_replicates_of_all_resamplings(resampling, model):
     sample = make_mixture3(60, random_state=1)
     X = make_missing(sample.X, 0.2)
@@ -261,7 +299,9 @@ def test_replicates_of_all_resamplings(resampling, model):
     replicates = bootstrap(X, fit, 8, resampling=resampling, tol=1e-6, random_state=0)
     posteriors = replicates.posteriors(X)
     assert np.isfinite(posteriors).all()
-    np.testing.assert_allclose(posteriors.sum(axis=2), 1.0)
+    sums = posteriors.sum(axis=2)
+    assert sums.max() < 1.0 + 1e-9
+    assert fit.has_noise or sums.min() > 1.0 - 1e-9
     assert len(np.unique(replicates.loglik)) == 8
 
 
@@ -307,6 +347,45 @@ def test_a_family_of_complete_data_scores_objects_with_missing_cells():
             literal[i, k] = fit.params.proportions[k] * normal(fit.params, k, seen).pdf(x[seen])
     expected = literal / literal.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(fit.posteriors(new), expected, rtol=1e-8)
+    labelled = fit_mixture(X, 2, "EEE", missing="model", labels=[0, 1] + [None] * 78)
+    assert np.isfinite(labelled.posteriors(new)).all()
+
+
+@pytest.fixture(scope="module")
+def far():
+    """Two clusters, then five objects far from both."""
+    rng = np.random.default_rng(0)
+    clusters = [rng.normal(0.0, 1.0, (40, 2)), rng.normal(6.0, 1.0, (40, 2))]
+    return np.vstack([*clusters, [[30, -40], [-35, 20], [25, 45], [-50, -30], [2, 60]]])
+
+
+@pytest.mark.filterwarnings("ignore:The data")
+def test_noise_is_uniform_over_the_columns_that_are_seen(far):
+    holes = make_missing(far, 0.2)
+    fit = fit_mixture(holes, 2, "EEE", missing="model", noise=True)
+    ranges = np.nanmax(holes, axis=0) - np.nanmin(holes, axis=0)
+    literal = np.empty(len(far))
+    for i, x in enumerate(holes):
+        seen = ~np.isnan(x)
+        parts = [
+            fit.params.proportions[k] * normal(fit.params, k, seen).pdf(x[seen]) for k in range(2)
+        ]
+        literal[i] = np.log(sum(parts) + fit.noise / np.prod(ranges[seen]))
+    np.testing.assert_allclose(fit.log_density(holes), literal, atol=1e-7)
+    assert fit.loglik == pytest.approx(literal.sum(), rel=1e-10)
+    assert np.flatnonzero(fit.predict(holes) == -1).tolist() == [80, 81, 82, 83, 84]
+    complete = fit_mixture(far, 2, "EEE", missing="model", noise=True)
+    assert complete.predict([[np.nan, 500.0]]).tolist() == [-1]
+
+
+def test_contaminated_noise_stands_beside_missing_cells(far):
+    holes = make_missing(far, 0.2)
+    with pytest.warns(DataWarning, match="missing at random"):
+        fit = fit_mixture(holes, 2, "EEE", missing="model", noise="contaminated")
+    assert np.flatnonzero(fit.predict(holes) == -1).tolist() == [80, 81, 82, 83, 84]
+    assert "missing at random" in fit.remarks[0]
+    complete = fit_mixture(far, 2, "EEE", missing="model", noise="contaminated")
+    assert complete.predict([[np.nan, 500.0]]).tolist() == [-1]
 
 
 def test_regularised_families_have_their_prior(iris):
@@ -345,7 +424,7 @@ BAD = {
     "a skew model": (
         {"missing": "model", "model": "skew-t"},
         [[1.0, np.nan], [2.0, 3.0], [0.0, 1.0]],
-        "Gaussian and t mixtures can also take them as missing at random",
+        "Gaussian, t and contaminated mixtures can also take them as missing at random",
     ),
     "a typo": ({"missing": "drop"}, [[1.0], [2.0]], "`missing` must be one of 'error', 'model'"),
 }

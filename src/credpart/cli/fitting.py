@@ -24,7 +24,7 @@ from credpart.cli.streams import harmless
 from credpart.cli.vocabulary import ShellVocabulary, in_shell, without_option
 from credpart.clustering import CalibratedClustering
 from credpart.diagnostics import Diagnosis, diagnose
-from credpart.errors import InputError
+from credpart.errors import CredpartError, InputError
 from credpart.mixture.models import MODELS
 from credpart.mixture.models import read as read_data
 from credpart.partition import EvidentialPartition
@@ -45,7 +45,7 @@ def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: boo
     if not quiet:
         from credpart.cli.screen import show_fit
 
-        show_fit(summary, outcome, folder)
+        show_fit(request.title, summary, outcome, folder)
 
 
 def folder_writer(request: Request, outcome: Outcome, summary: Summary) -> Callable[[Path], None]:
@@ -137,7 +137,7 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     objects = read_for(request.sources, request.table, request.estimator["model"])
     X, rows = objects.named(), None
     if request.fit_rows is not None:
-        rows = _sampled_rows(X, request, categories=categories)
+        rows = _sampled_rows(X, request, objects.rows, categories=categories)
     model = CalibratedClustering(**request.estimator, missing=missing(request.table))
     in_file = objects.rows_of(rows)
     with collected_warnings(in_file, quiet=quiet, of_reading=objects.remarks) as remarks:
@@ -177,11 +177,14 @@ def check_jobs(value: Any) -> None:
         raise InputError("n_jobs", "be an integer other than 0", value)
 
 
-def _sampled_rows(X: pd.DataFrame, request: Request, *, categories: bool) -> IntArray:
+def _sampled_rows(
+    X: pd.DataFrame, request: Request, in_file: IntArray | None, *, categories: bool
+) -> IntArray:
     """A random sample of the rows, in their order."""
     wanted = check_integer("fit_rows", request.fit_rows, at_least=2)
     if not categories:  # all rows must be fit to be scored
-        (check_data_with_missing if missing(request.table) == "model" else check_data)(X)
+        with rows_of_file(in_file):
+            (check_data_with_missing if missing(request.table) == "model" else check_data)(X)
     rng = random_generator(request.estimator["random_state"])
     return np.sort(rng.permutation(len(X))[:wanted])
 
@@ -209,6 +212,17 @@ def _partition_of_all(
 
 
 @contextmanager
+def rows_of_file(rows: IntArray | None) -> Iterator[None]:
+    """Errors name rows of the file; of the data that are used, row i is its row ``rows[i]``."""
+    try:
+        yield
+    except CredpartError as error:
+        if rows is not None:
+            error.message = error.message.with_rows(rows.tolist())
+        raise
+
+
+@contextmanager
 def collected_warnings(
     rows: IntArray | None, *, quiet: bool, of_reading: Iterable[str] = ()
 ) -> Iterator[list[str]]:
@@ -218,7 +232,7 @@ def collected_warnings(
     the one line to read.
     """
     remarks: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, rows_of_file(rows):
         warnings.simplefilter("always")
         yield remarks
     texts = [*map(in_shell, of_reading), *(in_shell(warning.message, rows) for warning in caught)]

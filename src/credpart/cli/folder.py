@@ -44,9 +44,14 @@ class Request:
     more: tuple[str, ...] = ()  # other files with the same columns
 
     @property
-    def sources(self) -> str | list[str]:
-        """The source, or all of several files that are one table."""
-        return [self.source, *self.more] if self.more else self.source
+    def sources(self) -> list[str]:
+        """All files, which are one table; or the one source."""
+        return [self.source, *self.more]
+
+    @property
+    def title(self) -> str:
+        """The names of the files."""
+        return ", ".join(Path(source).name for source in self.sources)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +77,8 @@ class Outcome:
         """What a stored model keeps of its data."""
         classes = self.fitted_classes
         return {
-            "source": request.source,
+            "source": ", ".join(request.sources),
+            "title": request.title,
             "table": dict(request.table),
             "classes": None if classes is None else classes.tolist(),
             "command": summary["command"],
@@ -98,7 +104,7 @@ def describe(request: Request, outcome: Outcome) -> Summary:
         "sets": {name: count for name, count in partition.counts().items() if count},
         "diagnosis": outcome.diagnosis.to_dict(),
         "remarks": outcome.remarks,
-        "source": request.source,
+        "source": request.source if not request.more else request.sources,
         "command": shlex.join(["credpart", *sys.argv[1:]]),
     }
     if outcome.classes is not None:
@@ -186,12 +192,13 @@ def report(
 ) -> str:
     """The page on a result; notes that a model saved from Python lacks are left out."""
     source, told = notes.get("source"), notes.get("diagnosis")
+    title = None if source is None else notes.get("title", Path(source).name)
     if diagnosis is None and told is not None:
         with suppress(KeyError, TypeError, ValueError):  # the notes of a file can hold anything
             diagnosis = Diagnosis.from_dict(told)
     return to_html(
         result,
-        title=None if source is None else Path(source).name,
+        title=title,
         classes=notes.get("classes"),
         source=source,
         command=notes.get("command"),

@@ -172,7 +172,7 @@ Noise = Annotated[
     typer.Option(
         parser=yes_or_no,
         metavar="HOW",
-        help="yes, no, or auto: whether there is a component for outliers, in no cluster",
+        help="no, yes (uniform), contaminated, or auto: whether outliers may be in no cluster",
         rich_help_panel=MODEL,
     ),
 ]

@@ -69,12 +69,12 @@ def new_console() -> Console:
     return Screen(highlight=False, file=screen)
 
 
-def show_fit(summary: Mapping[str, Any], outcome: Outcome, folder: Path) -> None:
+def show_fit(title: str, summary: Mapping[str, Any], outcome: Outcome, folder: Path) -> None:
     """One screen: how sure the clusters are, whether to trust it, and where the files are."""
     console, partition = new_console(), outcome.partition
     n, c, B = summary["n"], summary["n_clusters"], sum(summary["replicates"].values())
     console.print(
-        f"[bold]{escape(Path(summary['source']).name)}[/]: {n} objects, {c} "
+        f"[bold]{escape(title)}[/]: {n} objects, {c} "
         f"cluster{'s' * (c != 1)}, model {summary['model']}, "
         f"{100 * summary['level']:.4g} % intervals from {B} replicates"
     )
@@ -161,6 +161,8 @@ def cells(frame: pd.DataFrame, corner: str, width: int) -> Iterator[Table]:
 def show_profiles(profiles: Profiles) -> None:
     """What sets each cluster apart, and then all figures."""
     console = new_console()
+    if profiles.scope:
+        console.print(profiles.scope)
     console.print(short_profile(profiles))
     if left_out(profiles):
         console.print(f"{left_out(profiles)}, which are below")

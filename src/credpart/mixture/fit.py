@@ -22,12 +22,12 @@ from credpart.mixture.families.base import Components, Family, Parameters
 from credpart.mixture.families.standardisation import middle
 from credpart.mixture.known_labels import NOTHING, KnownLabels
 from credpart.mixture.models import (
-    NOISES,
+    ONE_MODEL,
     Model,
-    check_noise,
     read,
     structure_code,
     taking_part,
+    with_noise,
 )
 from credpart.mixture.notebook import fit_html
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits, Status
@@ -109,8 +109,10 @@ class MixtureFit:
     params : NamedTuple
         Parameters in the data's units.  Of Gaussian mixtures: ``proportions`` (c,), ``means``
         (c, d) and ``covariances`` (c, d, d); of t and skew mixtures: ``proportions``,
-        ``locations``, ``scales`` (c, d, d), ``skewness`` (c, d) and ``dof`` (c,).  With noise,
-        ``proportions`` sum to 1 less the noise share.
+        ``locations``, ``scales`` (c, d, d), ``skewness`` (c, d) and ``dof`` (c,); of contaminated
+        ones those of Gaussian ones, of the regular parts, with the shares ``regular`` (c,) of these
+        and the ``inflation`` (c,) of the outlying parts' covariances.  With noise, ``proportions``
+        sum to 1 less the noise share.
     loglik : float
         Log-likelihood of the data.
     n_parameters : int
@@ -286,7 +288,7 @@ def fit_mixture(
     tol: float = DEFAULT_TOLERANCE,
     max_iter: int = MAX_ITERATIONS,
     regularization: str = "fallback",
-    noise: bool = False,
+    noise: bool | str = False,
     n_starts: int = N_STARTS,
     random_state: RandomState = 0,
     missing: str = "error",
@@ -301,9 +303,9 @@ def fit_mixture(
         Number of components.
     model : str or family
         Covariance structure of a Gaussian mixture: EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV
-        VEV EVV VVV, or in one dimension E or V.  "t", "skew-normal" or "skew-t", with a scale
-        matrix for each component, or with a structure as in "t-EEE".  "latent-class" for
-        categories, "mixed" for numbers and categories, in both of which cells may be missing.
+        VEV EVV VVV, or in one dimension E or V.  "t", "contaminated", "skew-normal" or "skew-t",
+        with a scale matrix for each component, or with a structure as in "t-EEE".  "latent-class"
+        for categories, "mixed" for numbers and categories, in both of which cells may be missing.
         Or a family of your own, see `MixtureFamily`.
     start : array, optional
         Labels (n,) or responsibilities (n, c) to start from.  By default the best of several
@@ -326,9 +328,12 @@ def fit_mixture(
         "none" is maximum likelihood, and an error if it does not exist.  "pooled" adds to every
         component one pseudo-observation with the pooled within-cluster covariance.  "fallback"
         does so only if maximum likelihood breaks down, and says so in ``status`` and a warning.
-    noise : bool
-        Whether there is also a component for outliers, uniform over the volume of the data and no
-        cluster; the model is then called "VVV+noise", say, and can be given by this name.
+    noise : {False, True, "uniform", "contaminated"}
+        Whether there is also a place for outliers, which is no cluster.  True or "uniform" adds a
+        component that is uniform over the volume of the data; the model is then called "VVV+noise",
+        say, and can be given by this name.  "contaminated" gives each Gaussian component an
+        outlying part, whose objects are in no cluster; the model is then "contaminated+noise" for
+        VVV, "contaminated-EEE+noise" for EEE.
     n_starts : int
         Number of starting partitions: model-based agglomeration, and Ward's method on scaled data,
         on sphered data, and on the data as they are or, for models that do not depend on the units
@@ -338,9 +343,9 @@ def fit_mixture(
         Seed of the k-means starts, used only if ``n_starts`` is above 4, and of the subsample that
         a search of more than 20 000 objects begins with; the others are deterministic.
     missing : {"error", "model"}
-        What to do with numbers that are missing (NaN).  "model" fits Gaussian structures and "t" to
-        the cells that are seen, and takes the others as missing at random; new objects may then
-        have missing cells too.
+        What to do with numbers that are missing (NaN).  "model" fits Gaussian, "t" and
+        "contaminated" mixtures to the cells that are seen, and takes the others as missing at
+        random; new objects may then have missing cells too.
 
     Returns
     -------
@@ -358,7 +363,7 @@ def fit_mixture(
     (3,)
     """
     table, chosen = read(X, "model", model, several=False, missing=missing)
-    chosen = NOISES[check_noise(noise, (False, True))](chosen)
+    chosen = with_noise(chosen, noise, ONE_MODEL)
     c = check_integer("n_clusters", n_clusters, at_least=1)
     options = SearchOptions.check(Limits.check(tol, max_iter), n_starts, random_state)
     check_choice("regularization", regularization, REGULARIZATIONS)

@@ -5,8 +5,9 @@ variants the model is, and which models are nested in it.  Models of one family 
 computed of the data; families are compared by what they say of the data in its own units.
 
 Names: the 14 covariance structures of Gaussian mixtures, "E" and "V" in one dimension; "t",
-"skew-normal" and "skew-t" with a scale matrix for each component, and with a structure, as in
-"t-EEE"; "latent-class"; "mixed".  All but the last two also with noise, as in "VVV+noise".
+"contaminated", "skew-normal" and "skew-t" with a scale matrix for each component, and with a
+structure, as in "t-EEE"; "latent-class"; "mixed".  All but the last two also with noise, as in
+"VVV+noise", which is the outlying part of contaminated components and uniform beside others.
 A user's own family has a row too, made when it is given.
 """
 
@@ -30,6 +31,10 @@ from credpart.errors import DataWarning, InputError
 from credpart.mixture.covariance.structures import NAMES, ONE_DIMENSION, STRUCTURES, TABLE
 from credpart.mixture.families import (
     LAWS,
+    Contaminated,
+    ContaminatedWithMissing,
+    ContaminatedWithNoise,
+    ContaminatedWithNoiseAndMissing,
     Family,
     Gaussian,
     GaussianWithMissing,
@@ -64,7 +69,8 @@ class Model(NamedTuple):
     read: Callable[..., Table] = check_data
     is_listed: bool = True  # in messages; the others are variations of those that are
     can_miss: bool = False  # it has a form for numbers that are missing
-    has_noise: bool = False  # there is a component for outliers
+    has_noise: bool = False  # objects may be in no cluster
+    needs_volume: bool = False  # noise is uniform over the volume of the data
 
     @property
     def is_unit_free(self) -> bool:
@@ -91,6 +97,18 @@ def _location_scale(law: str) -> Make:
     return make
 
 
+def _contaminated(data: WeightedTable, structures: Sequence[str]) -> Family:
+    X = data.seen
+    kind = ContaminatedWithMissing if np.isnan(X).any() else Contaminated
+    return cast(Family, kind.of(X, structures))
+
+
+def _contaminated_with_noise(data: WeightedTable, structures: Sequence[str]) -> Family:
+    X = data.seen
+    kind = ContaminatedWithNoiseAndMissing if np.isnan(X).any() else ContaminatedWithNoise
+    return cast(Family, kind.of(X, structures))
+
+
 def _latent_class(data: WeightedTable, structures: Sequence[str]) -> Family:
     return cast(Family, LatentClass.of(data.values, _numbers_of_levels(data), data.weights))
 
@@ -115,21 +133,30 @@ def _named(family: str, structure: str) -> str:
     return "-".join([part for part in (family, structure) if part]).removesuffix("-VVV")
 
 
-def _rows(law: str, *smaller: str) -> dict[str, Model]:
-    """The rows of a latent law, one for each structure; it contains the ``smaller`` families."""
+def _rows(
+    family: str,
+    make: Make,
+    smaller: Sequence[str],
+    *,
+    structures: Iterable[str] = STRUCTURES,
+    can_miss: bool = True,
+    noise: str = "",
+) -> dict[str, Model]:
+    """The rows of a family, one for each structure; it contains the ``smaller`` families."""
     rows = {}
-    for structure in reversed(list(STRUCTURES)):
-        within = [_named(law, other) for other in below(structure)]
+    for structure in reversed(list(structures)):
+        within = [_named(family, other) + noise for other in below(structure)]
         others = [_named(other, structure) for other in smaller]
-        shared = [name for name in within if name == _named(law, "EEE")]
-        rows[_named(law, structure)] = Model(
-            law,
-            _location_scale(law),
+        shared = [name for name in within if name == _named(family, "EEE") + noise]
+        rows[_named(family, structure) + noise] = Model(
+            family + noise,
+            make,
             structure,
             nested=(*others, *within),
             simpler=(*others[:1], *shared),
-            is_listed=structure == "VVV",
-            can_miss=not LAWS[law].is_skew,
+            is_listed=structure == "VVV" and not noise,
+            can_miss=can_miss,
+            has_noise=bool(noise),
         )
     return rows
 
@@ -137,7 +164,7 @@ def _rows(law: str, *smaller: str) -> dict[str, Model]:
 def _noisy_rows(
     rows: Mapping[str, Model], with_noise: type[GaussianWithNoise] | type[LocationScaleWithNoise]
 ) -> dict[str, Model]:
-    """The rows of models with noise.  Without noise they are nested in those with it."""
+    """The rows of models with uniform noise.  Without noise they are nested in those with it."""
 
     def make(row: Model) -> Make:
         return lambda data, structures: cast(
@@ -152,7 +179,7 @@ def _noisy_rows(
             simpler=tuple(other + NOISE for other in row.simpler),
             is_listed=False,
             has_noise=True,
-            can_miss=False,
+            needs_volume=True,
         )
         for name, row in rows.items()
     }
@@ -167,6 +194,10 @@ FAMILIES = (  # the built-in ones, for saved files
     LocationScaleWithMissing,
     GaussianWithNoise,
     LocationScaleWithNoise,
+    Contaminated,
+    ContaminatedWithMissing,
+    ContaminatedWithNoise,
+    ContaminatedWithNoiseAndMissing,
     Labelled,
 )
 _GAUSSIAN = {
@@ -174,13 +205,16 @@ _GAUSSIAN = {
     for name, row in TABLE.items()
 }
 _LOCATION_SCALE = {
-    **_rows("t", ""),
-    **_rows("skew-normal", ""),
-    **_rows("skew-t", "t", "skew-normal"),
+    **_rows("t", _location_scale("t"), [""]),
+    **_rows("skew-normal", _location_scale("skew-normal"), [""], can_miss=False),
+    **_rows("skew-t", _location_scale("skew-t"), ["t", "skew-normal"], can_miss=False),
 }
+CONTAMINATED = "contaminated"
 MODELS: Mapping[str, Model] = {
     **_GAUSSIAN,
     **_LOCATION_SCALE,
+    **_rows(CONTAMINATED, _contaminated, [""], structures=TABLE),
+    **_rows(CONTAMINATED, _contaminated_with_noise, [""], structures=TABLE, noise=NOISE),
     "latent-class": Model("latent-class", _latent_class, read=read_categories),
     "mixed": Model("mixed", _mixed, "VVI", read=read_mixed),
     **_noisy_rows(_GAUSSIAN, GaussianWithNoise),
@@ -189,7 +223,9 @@ MODELS: Mapping[str, Model] = {
 
 
 CAN_MISS = Message(REMEDY, " Or take them as missing at random: ", Setting("missing", "model"), ".")
-CANNOT_MISS = f"{REMEDY} Gaussian and t mixtures can also take them as missing at random."
+CANNOT_MISS = (
+    f"{REMEDY} Gaussian, t and contaminated mixtures can also take them as missing at random."
+)
 # How models read numbers that have a form for missing ones.
 MISSING: Mapping[str, Callable[..., Table]] = {
     "error": partial(check_data, remedy=CAN_MISS),
@@ -207,45 +243,51 @@ def suits(row: Model, d: int) -> bool:
     return d == 1 or row.structure not in ONE_DIMENSION
 
 
-def without_noise(models: Mapping[str, Model]) -> dict[str, Model]:
-    """The models as they are."""
-    return dict(models)
-
-
-def only_with_noise(models: Mapping[str, Model]) -> dict[str, Model]:
-    """The models with a component for outliers in place of those without."""
-    names = [name if row.has_noise else name + NOISE for name, row in models.items()]
-    missing = [name.removesuffix(NOISE) for name in names if name not in MODELS]
-    if missing:
-        raise InputError(
-            "noise",
-            f"be False for the model {missing[0]!r}",
-            Message("True or 'auto'"),
-            "Noise is uniform over the volume of columns of numbers, and stands beside Gaussian, "
-            "t and skew components.",
-        )
-    return {name: MODELS[name] for name in names}
-
-
-def with_and_without_noise(models: Mapping[str, Model]) -> dict[str, Model]:
-    """Both, of which a criterion then chooses."""
-    return {**models, **only_with_noise(models)}
-
-
-NOISES: Mapping[bool | str, Callable[[Mapping[str, Model]], dict[str, Model]]] = {
-    False: without_noise,
-    True: only_with_noise,
-    "auto": with_and_without_noise,
+# What each model is called with noise, uniform or by contamination.
+UNIFORM_NOISE = {name: name.removesuffix(NOISE) + NOISE for name in MODELS}
+CONTAMINATION = {name: _named(CONTAMINATED, name) + NOISE for name in _GAUSSIAN} | {
+    name: noisy for name, noisy in UNIFORM_NOISE.items() if name.startswith(CONTAMINATED)
 }
+# The models of each value of the argument ``noise``: of several a criterion chooses.
+NOISES: Mapping[bool | str, tuple[Mapping[str, str] | None, ...]] = {
+    False: (None,),
+    True: (UNIFORM_NOISE,),
+    "uniform": (UNIFORM_NOISE,),
+    "contaminated": (CONTAMINATION,),
+    "auto": (None, UNIFORM_NOISE),
+}
+ONE_MODEL = tuple(noise for noise, kinds in NOISES.items() if len(kinds) == 1)
 
 
 def check_noise(noise: Any, allowed: Collection[bool | str] = tuple(NOISES)) -> bool | str:
     """Refuse what is no value of the argument ``noise``."""
     value = bool(noise) if isinstance(noise, np.bool_) else noise
     if not isinstance(value, bool | str) or value not in allowed:
-        listed = " or ".join(map(repr, allowed))
-        raise InputError("noise", f"be {listed}", noise)
+        *most, last = map(repr, allowed)
+        raise InputError("noise", f"be {', '.join(most)} or {last}", noise)
     return value
+
+
+def with_noise(
+    models: Mapping[str, Model], noise: Any, allowed: Collection[bool | str] = tuple(NOISES)
+) -> dict[str, Model]:
+    """The models that the argument ``noise`` makes of these."""
+    found: dict[str, Model] = {}
+    for names in NOISES[check_noise(noise, allowed)]:
+        for name, row in models.items():
+            if names is None:
+                found[name] = row
+            elif names.get(name) in MODELS:
+                found[names[name]] = MODELS[names[name]]
+            else:
+                raise InputError(
+                    "noise",
+                    f"be False for the model {name!r}",
+                    noise,
+                    "Uniform noise stands beside Gaussian, t and skew components of columns of "
+                    "numbers; only Gaussian components can be contaminated.",
+                )
+    return found
 
 
 def rows_of(models: Iterable[Any]) -> dict[str, Model]:

@@ -3,9 +3,8 @@
 import numpy as np
 
 from credpart._arrays import Array, IntArray
-from credpart.mixture.families.base import Family, Parameters
+from credpart.mixture.families.base import OUTLIER, Family, Parameters
 from credpart.mixture.families.missing_cells import scoring
-from credpart.mixture.families.noise import OUTLIER
 from credpart.mixture.optimisation.e_step import normalise, row_blocks
 
 

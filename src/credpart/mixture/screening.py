@@ -69,14 +69,12 @@ def screen(data: WeightedTable, models: Mapping[str, Model], numbers: Sequence[i
     columns = dependent_columns(whole) if len(whole) > d and table.levels is None else []
     dependent = _sentence(table, columns, "a linear combination of other columns")
     refused: dict[tuple[int, str], str] = {}
-    flat = (
-        constant or dependent or ("" if n_distinct > d else "there are no more rows than columns")
-    )
+    flat = constant or dependent
     for c, (model, row) in product(numbers, models.items()):
         if row.structure is None:
             continue
         structure = TABLE[row.structure]
-        if flat and row.has_noise:
+        if flat and row.needs_volume:
             refused[c, model] = f"the data fill no volume that noise could be uniform over: {flat}"
         elif constant and not structure.spherical:
             refused[c, model] = constant

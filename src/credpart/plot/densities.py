@@ -14,7 +14,7 @@ from credpart.errors import InputError
 from credpart.mixture.fit import MixtureFit
 from credpart.plot._canvas import beside, draw_objects, new_axes, plain
 from credpart.plot._components import along, check_numbers, densities, joint_densities
-from credpart.plot._palette import colours
+from credpart.plot._palette import GREY, colours
 from credpart.plot._plane import Plane, check_view, feature_names, plane
 from credpart.plot._scene import Features
 
@@ -55,9 +55,12 @@ def _curve(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
     parts = joint_densities(fit, places[:, None])
     ax.hist(values, bins="auto", density=True, color="#DDDDDD", label="objects")
     ax.plot(places, parts.sum(axis=1), color="black", label="mixture")
-    for k, (part, colour) in enumerate(zip(parts.T, colours(fit.n_clusters), strict=True)):
+    clusters, noise = parts.T[: fit.n_clusters], parts.T[fit.n_clusters :]
+    for k, (part, colour) in enumerate(zip(clusters, colours(fit.n_clusters), strict=True)):
         label = "components" if k == 0 else None
         ax.plot(places, part, "--", color=colour, linewidth=1.5, label=label)
+    for part in noise:
+        ax.plot(places, part, ":", color=GREY, linewidth=1.5, label="outliers")
     ax.set(xlabel=plain(feature_names(table)[0]), ylabel="density")
     ax.legend(frameon=False, fontsize="small")
     return ax

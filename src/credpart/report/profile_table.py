@@ -38,6 +38,7 @@ class ProfileTable(NamedTuple):
     heads: list[Head]
     rows: list[tuple[str, Cell, list[Cell]]]  # the name, all objects, each cluster
     n_left_out: int  # rows that are not shown
+    scope: str  # of which objects the figures are; empty: of all
 
 
 def profile_table(profiles: Profiles) -> ProfileTable:
@@ -54,7 +55,7 @@ def profile_table(profiles: Profiles) -> ProfileTable:
         for k in order
     ]
     rows = [row for column in profiles.columns for row in _rows(column, order)]
-    return ProfileTable(heads, rows[:MOST_ROWS], len(rows[MOST_ROWS:]))
+    return ProfileTable(heads, rows[:MOST_ROWS], len(rows[MOST_ROWS:]), profiles.scope)
 
 
 def _rows(column: ColumnProfile, order: list[int]) -> Iterator[tuple[str, Cell, list[Cell]]]:

@@ -4,7 +4,7 @@ Shapes: b mixtures, k components, n objects, d columns, p features, s statistics
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
@@ -17,6 +17,8 @@ from credpart.mixture.covariance.batched import ABSENT as ABSENT
 
 Parameters = tuple[Array, ...]  # a NamedTuple of arrays (b, k, ...), the proportions first
 P = TypeVar("P", bound=Parameters)
+
+OUTLIER = -1  # the label of an object that belongs to no component, as scikit-learn has it
 
 
 class Components(NamedTuple):
@@ -132,7 +134,15 @@ class MixtureFamily(ABC, Generic[P]):
         """The family itself; of one that adds something to another, that of the components."""
         return self  # type: ignore[return-value]
 
+    def with_components(self, change: "Callable[[Family], Family]") -> "Family":
+        """The family with other components, which ``change`` makes of the family that has them."""
+        return change(self)  # type: ignore[arg-type]
+
     # What EM asks
+
+    def seen_cells(self, features: Array) -> Array | None:
+        """Which cells of the objects are seen, (..., n, d); None if none can be missing."""
+        return None
 
     def features(self, X: Array) -> Array:
         """What the family reads of the data (n, d), shape (n, p): computed once."""

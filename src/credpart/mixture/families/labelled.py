@@ -7,6 +7,7 @@ follows the objects wherever they go: distinct objects, bootstrap samples, block
 column, such as new objects, are objects of which nothing is known.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -60,6 +61,10 @@ class Labelled(MixtureFamily[Parameters]):
     def innermost(self) -> Family:
         """The family of the components."""
         return self.family.innermost
+
+    def with_components(self, change: Callable[[Family], Family]) -> Family:
+        """The family with other components."""
+        return replace(self, family=self.family.with_components(change))
 
     # What EM asks
 

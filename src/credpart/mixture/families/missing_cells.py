@@ -1,10 +1,14 @@
-"""Gaussian and t mixtures of objects that have missing cells, taken as missing at random [LR02]_.
+"""Mixtures of objects that have missing cells, taken as missing at random [LR02]_.
+
+There are Gaussian, t and contaminated normal ones.
+
 
 Given a component, the cells that are seen are normal too, and those that are missing are a linear
 regression on them.  So for all objects with the same missing cells, a pattern, the E-step is that
 of complete data in fewer columns: the sums of the cells that are seen are mapped linearly to the
 expected sums of all cells, and the M-step of the complete family takes these.  The likelihood is
-that of the cells that are seen.  For t distributions all this holds given the latent weight.
+that of the cells that are seen.  For t distributions all this holds given the latent weight, and
+for contaminated ones in each part.
 
 Matrices of a pattern keep d columns: where a cell is missing, a precision is 0 and a matrix to be
 inverted has a 1 on its diagonal.  So all patterns are inverted together.  Features are those of
@@ -20,7 +24,7 @@ References
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -28,6 +32,15 @@ from credpart._arrays import Array, BoolArray, IntArray
 from credpart.mixture.covariance.matrices import inverse, matrices_contiguous
 from credpart.mixture.covariance.structures import TABLE
 from credpart.mixture.families.base import ABSENT, Family, linear_forms, weighted_sums
+from credpart.mixture.families.contaminated import (
+    OUTLYING,
+    Contaminated,
+    ContaminatedParams,
+    ContaminatedWithNoise,
+    OutlyingPartIsNoise,
+    Parts,
+    log_parts,
+)
 from credpart.mixture.families.gaussian import LOG_2_PI, Gaussian, GaussianParams
 from credpart.mixture.families.latent_law import LatentLaw
 from credpart.mixture.families.location_scale import LocationScale, LocationScaleParams
@@ -138,9 +151,12 @@ class MissingCells:
 
     def split(self, features: Array) -> tuple[Array, Patterns]:
         """The features of complete rows, and the patterns."""
-        d = self.standardisation.d
-        seen = features[..., -d:]
-        return features[..., :-d], patterns_of(seen if seen.ndim == 2 else seen[0])
+        seen = self.seen_cells(features)
+        return features[..., : -seen.shape[-1]], patterns_of(seen if seen.ndim == 2 else seen[0])
+
+    def seen_cells(self, features: Array) -> Array:
+        """Which cells are seen, (..., n, d)."""
+        return features[..., -self.standardisation.d :]
 
     def unseen_log_unit(self, seen: BoolArray) -> Array:
         """What `log_unit` subtracts too much from the log density of a pattern, (g,)."""
@@ -319,18 +335,75 @@ class LocationScaleWithMissing(MissingCells, LocationScale):
         return [ASSUMPTION, *LocationScale.remarks(self, params)]
 
 
+@dataclass(frozen=True, slots=True)
+class ContaminatedWithMissing(MissingCells, Contaminated):
+    """Contaminated normal mixtures of objects with missing cells."""
+
+    @classmethod
+    def of(cls, X: Array, structures: Sequence[str]) -> Self:
+        """The family for these data, in which missing cells are NaN."""
+        return cls(standardisation_of(X, structures))
+
+    def log_parts(self, features: Array, params: ContaminatedParams) -> Parts:
+        """Log joint densities of both parts, of the cells that are seen."""
+        phi, patterns = self.split(features)
+        b, k = params.proportions.shape
+        joint = np.empty((2, k, b, phi.shape[-2])).transpose(0, 2, 1, 3)
+        for seen, rows in patterns.blocks(b * k):
+            precisions, logdet = seen_precisions(params.scales, seen)
+            distance = self.distance(precisions, params.means)
+            shift = self.unseen_log_unit(seen)
+            for g, own in enumerate(rows):
+                delta = np.maximum(linear_forms(distance[:, :, g], phi[..., own, :]), 0.0)
+                parts = log_parts(delta, int(seen[g].sum()), logdet[..., g], params)
+                joint[..., own] = np.array(parts) + shift[g]
+        return Parts(*joint)
+
+    def part_sums(self, features: Array, resp: Parts, params: ContaminatedParams) -> Parts:
+        """Expected sums of the features of all cells over each part, given those that are seen."""
+        phi, patterns = self.split(features)
+        regular: Any = 0.0
+        outlying: Any = 0.0
+        for seen, rows in patterns.blocks(params.means.shape[0] * params.means.shape[1]):
+            found, space = regress(params.means, params.scales, seen), self.standardisation
+            sums = sums_by_pattern(resp.regular, phi, rows)
+            regular = regular + expected_sums(space, found, sums, sums[..., 0])
+            sums = sums_by_pattern(resp.outlying, phi, rows)
+            inflated = params.inflation[..., None] * sums[..., 0]
+            outlying = outlying + expected_sums(space, found, sums, inflated)
+        return Parts(regular, outlying)
+
+    def remarks(self, params: ContaminatedParams) -> list[str]:
+        """What is assumed of missing cells, and components that are not contaminated."""
+        return [ASSUMPTION, *Contaminated.remarks(self, params)]
+
+
+@dataclass(frozen=True, slots=True)
+class ContaminatedWithNoiseAndMissing(OutlyingPartIsNoise, ContaminatedWithMissing):
+    """The same, whose outlying objects are in no cluster."""
+
+    is_normal: ClassVar[bool] = True
+    has_noise: ClassVar[bool] = True
+    least_inflation: ClassVar[float] = OUTLYING
+
+
 def scoring(family: Family, X: Array) -> Family:
     """The family that scores these objects: one for missing cells if they have any.
 
     Parameters of both are the same.  A family without such a counterpart scores them itself.
     """
+    return family.with_components(_for_missing) if np.isnan(X).any() else family
+
+
+def _for_missing(family: Family) -> Family:
+    """The counterpart of a family for objects with missing cells, if there is one."""
     counterpart = COUNTERPARTS.get(type(family))
-    if counterpart is None or not np.isnan(X).any():
-        return family
-    return cast(Family, counterpart.from_state(family.state()))
+    return family if counterpart is None else counterpart.from_state(family.state())
 
 
-COUNTERPARTS: Mapping[type, type[GaussianWithMissing] | type[LocationScaleWithMissing]] = {
+COUNTERPARTS: Mapping[type, Any] = {
     Gaussian: GaussianWithMissing,
     LocationScale: LocationScaleWithMissing,
+    Contaminated: ContaminatedWithMissing,
+    ContaminatedWithNoise: ContaminatedWithNoiseAndMissing,
 }

@@ -8,7 +8,8 @@ an M-step is one of that family and a proportion.
 V is the volume of the smaller of two boxes: the one along the columns, and the one along the
 principal components of the standardised columns.  Both follow the units of the columns.  V is
 known before EM begins and does not count as a parameter.  Beyond the box the density is the same:
-an object far from all others, new or not, is an outlier.
+an object far from all others, new or not, is an outlier.  Of an object with missing cells, V is
+the volume of the columns that it has.
 
 References
 ----------
@@ -17,25 +18,29 @@ References
 """
 
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.random import Generator
 
 from credpart._arrays import Array, BoolArray, IntArray, make_read_only
 from credpart._checks import Table
-from credpart._messages import Message
-from credpart.errors import InputError
-from credpart.mixture.families.base import Components, Family, MixtureFamily, Parameters
+from credpart.mixture.families.base import (
+    OUTLIER,
+    Components,
+    Family,
+    MixtureFamily,
+    Parameters,
+)
 from credpart.mixture.families.gaussian import Gaussian, GaussianParams, MixtureParams
 from credpart.mixture.families.location_scale import LocationScale, LocationScaleParams
 
 FIRST = 0.05  # noise share before the first M-step, and of a mixture without noise that is embedded
 # A share of 0 would stay 0 in EM, also where it was reached by an extrapolation.
 LEAST = 1e-10
-OUTLIER = -1  # the label of an outlier, as scikit-learn has it
+NO_WIDTH = 1e-12  # variance along a component, relative to the largest, that is rounding
 
 
 def _with_noise_share(params: Any, name: str) -> Any:
@@ -70,17 +75,26 @@ class Box(NamedTuple):
 def box_of(X: Array) -> Box:
     """The smaller of the boxes around objects (n, d) along columns and principal components.
 
+    Where cells are missing it is that along the columns: given the cells that are seen, an object
+    of this box is uniform over the box of their columns.  So it is where the objects fill
+    no volume along the components, since there are too few of them.
+
     >>> line = np.array([[0.0, 0.0], [1.0, 1.1], [2.0, 2.0], [3.0, 2.9]])
     >>> bool(np.exp(box_of(line).log_volume) < 3.0 * 2.9)
     True
     """
-    low, high = X.min(axis=0), X.max(axis=0)
+    low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     along_columns = Box(low, np.diag(high - low))
+    if np.isnan(X).any():
+        return along_columns
     center = X.mean(axis=0)
     scale = (X - center).std(axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
     Z = (X - center) / scale
-    axes = np.linalg.eigh(Z.T @ Z)[1].T
+    eigenvalues, axes = np.linalg.eigh(Z.T @ Z)
+    if not eigenvalues[0] > NO_WIDTH * eigenvalues[-1]:
+        return along_columns
+    axes = axes.T
     scores = Z @ axes.T
     low, high = scores.min(axis=0), scores.max(axis=0)
     along_components = Box(center + scale * (low @ axes), (high - low)[:, None] * axes * scale)
@@ -116,9 +130,22 @@ class WithNoise(MixtureFamily[Parameters]):
     @classmethod
     def of(cls, base: Family, X: Array) -> Self:
         """The family with noise in the box of the objects."""
-        if np.isnan(X).any():
-            raise InputError("noise", "be False where numbers are missing", Message("both"))
         return cls(base, *box_of(X))
+
+    def with_components(self, change: Callable[[Family], Family]) -> Family:
+        """The family with other components, and the same noise."""
+        return cast(Family, replace(self, base=self.base.with_components(change)))
+
+    def log_heights(self, features: Array) -> Array | float:
+        """Log densities of noise (..., n), in the family's units.
+
+        Of an object with missing cells it is that over the columns that are seen.
+        """
+        seen = self.base.seen_cells(features)
+        if seen is None:
+            return self.log_height
+        of_columns = self.base.log_unit - seen @ np.log(np.abs(self.edges).sum(axis=0))
+        return np.where(seen.all(axis=-1), self.log_height, of_columns)
 
     # What EM asks
 
@@ -132,7 +159,7 @@ class WithNoise(MixtureFamily[Parameters]):
         b, k, n = clusters.shape
         joint = np.empty((k + 1, b, n)).transpose(1, 0, 2)  # components first, as in linear_forms
         np.add(clusters, np.log1p(-share)[:, None, None], out=joint[:, :k])
-        joint[:, k] = np.log(share)[:, None] + self.log_height
+        joint[:, k] = np.log(share)[:, None] + self.log_heights(features)
         return joint
 
     def statistics(self, features: Array, resp: Array, params: Parameters | None = None) -> Array:

@@ -18,7 +18,7 @@ from scipy.spatial import KDTree
 from scipy.special import expit
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart.mixture.families.noise import OUTLIER
+from credpart.mixture.families.base import OUTLIER
 from credpart.mixture.search.initialisation import DECIMALS, Start, starting_partitions
 
 NEIGHBOURS = 12

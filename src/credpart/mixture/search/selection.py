@@ -17,7 +17,7 @@ from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import gathered
 from credpart.mixture.fit import N_STARTS, MixtureFit, SearchOptions, as_fit, begin_search
 from credpart.mixture.known_labels import NOTHING, KnownLabels
-from credpart.mixture.models import NOISES, Model, check_noise, read
+from credpart.mixture.models import Model, read, with_noise
 from credpart.mixture.notebook import selection_html
 from credpart.mixture.optimisation import DEFAULT_TOLERANCE, MAX_ITERATIONS, Limits
 from credpart.mixture.screening import screen
@@ -129,9 +129,9 @@ def select_mixture(
         it is "latent-class" or "mixed".
     criterion : {"bic", "icl", "aic"}
         What to maximise, with the sign of mclust.
-    noise : bool or "auto"
-        Whether mixtures have a component for outliers, as in `fit_mixture`.  "auto" fits each model
-        without and with it, as "VVV" and "VVV+noise", and the criterion chooses.
+    noise : {False, True, "uniform", "contaminated", "auto"}
+        Whether mixtures have a place for outliers, as in `fit_mixture`.  "auto" fits each model
+        without and with uniform noise, as "VVV" and "VVV+noise", and the criterion chooses.
     sample_weight, labels, tol, max_iter, n_starts, random_state
         As in `fit_mixture`.
     n_jobs : int, optional
@@ -171,7 +171,7 @@ def select_mixture(
     [-562.6, -580.8]
     """
     table, chosen = read(X, "models", models, missing=missing)
-    chosen = NOISES[check_noise(noise)](chosen)
+    chosen = with_noise(chosen, noise)
     numbers = check_cluster_numbers(n_clusters, auto=AUTO)
     check_choice("criterion", criterion, CRITERIA)
     data = WeightedTable.check(table, sample_weight)
