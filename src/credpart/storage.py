@@ -48,7 +48,7 @@ from credpart.partition.npz import (
 )
 from credpart.result import CalibratedResult
 
-LAYOUT = "credpart.CalibratedClustering.5"
+LAYOUT = "credpart.CalibratedClustering.6"
 VALUE_LAYOUT = "credpart.value.1"
 
 Family = type[MixtureFamily[Any]]  # whatever its parameters are
