@@ -1,9 +1,9 @@
 """Does an audit predict coverage, and does its level mend it?  ``python -m benchmarks.audit``.
 
-For each situation, data sets are drawn from a known truth and fitted; the first of them are audited
-too.  The true coverage at level .90, and by tenths of the true P, is that of all data sets; an audit
-of one fit speaks of that fit alone, so that its figures are averaged over the audited ones: what it
-says the coverage is, the level that it recommends, and the true coverage there.
+For each situation, data sets are drawn from a known truth and fitted; the first of them are
+audited too.  The true coverage at level .90, and by tenths of the true P, is that of all data sets;
+an audit of one fit speaks of that fit alone, so that its figures are averaged over the audited
+ones: what it says the coverage is, the level that it recommends, and the true coverage there.
 
 Each data set is a line of the file as soon as it is there, and what the file has is not run
 again.  0 sets prints the table alone.
