@@ -3,7 +3,8 @@
 Each donor has ``CELLS`` objects from a mixture of three normal clusters whose centres and
 proportions are shifted by effects of the donor.  The true P_ij are those of the mixture that all
 donors have together, an average over donors, which a large sample of donors gives: it is the best
-fit of model VVV to ``MANY`` donors.  Intervals are found with and without ``groups``.
+fit of model VVV to ``MANY`` donors.  Intervals are found with and without ``groups``, for the pairs
+of ``JUDGED`` objects.
 
 Each result is a line of the file as soon as it is there, and what the file has is not run again.
 """
@@ -14,11 +15,12 @@ import warnings
 import numpy as np
 
 from benchmarks.coverage import LEVEL, Book, covers
-from credpart import CalibratedClustering, fit_mixture
+from credpart import bootstrap, fit_mixture, pairwise_intervals
 from credpart.intervals import pairwise_probabilities
 
 CENTRES = np.array([[0.0, 0.0], [3.0, 0.0], [1.5, 3.0]])
-CELLS, MANY = 60, 2000  # objects of a donor; donors of the truth
+CELLS, MANY = 200, 2000  # objects of a donor; donors of the truth
+JUDGED = 300  # objects whose pairs are judged
 DONORS = (10, 20, 50)
 EFFECTS = (0.1, 0.3, 0.6)  # standard deviations of the shifts, in those of a cluster
 
@@ -36,17 +38,15 @@ def draw(n_donors, effect, rng):
 
 def judge(n_donors, effect, n_replicates, seed, truth):
     """Coverage and mean length, with objects as independent and with whole donors."""
-    X, donors, _ = draw(n_donors, effect, np.random.default_rng(seed))
-    found = {}
+    rng = np.random.default_rng(seed)
+    X, donors, _ = draw(n_donors, effect, rng)
+    fit, judged = fit_mixture(X, 3, "VVV"), X[rng.choice(len(X), JUDGED, replace=False)]
+    P, found = pairwise_probabilities(truth.posteriors(judged)), {}
     for name, groups in (("independent", None), ("by donor", donors)):
-        model = CalibratedClustering(
-            3, model="VVV", n_replicates=n_replicates, level=LEVEL, random_state=seed, n_jobs=1
-        )
-        result = model.fit(X, groups=groups).result_
-        rows = result.sample.rows
-        P = pairwise_probabilities(truth.posteriors(X[rows]))
-        found[name] = covers(result.intervals.lower, P, result.intervals.upper)
-        found[f"length {name}"] = float(result.intervals.length.mean())
+        replicates = bootstrap(X, fit, n_replicates, groups=groups, random_state=seed, n_jobs=1)
+        intervals = pairwise_intervals(replicates.posteriors(judged), LEVEL)
+        found[name] = covers(intervals.lower, P, intervals.upper)
+        found[f"length {name}"] = float(intervals.length.mean())
     return found
 
 
@@ -56,11 +56,13 @@ def main():
     n_replicates = int(sys.argv[3]) if len(sys.argv) > 3 else 200
     warnings.simplefilter("ignore")
     book = Book(path)
+    truths = {}
     for effect in EFFECTS:
         X, _, clusters = draw(MANY, effect, np.random.default_rng(2**20))
-        truth = fit_mixture(X, 3, "VVV", start=clusters)
-        for n_donors in DONORS:
-            for seed in range(sets):
+        truths[effect] = fit_mixture(X, 3, "VVV", start=clusters)
+    for seed in range(sets):
+        for effect, truth in truths.items():
+            for n_donors in DONORS:
                 key = f"{n_donors} donors", seed, f"effects of {effect:g}"
                 book.once(key, judge, n_donors, effect, n_replicates, seed, truth)
     book.print_tables()

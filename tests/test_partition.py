@@ -197,31 +197,27 @@ def test_pignistic_lies_between_normalised_belief_and_plausibility(partition):
 
 
 @quick
-@given(partitions(empty=False).filter(lambda p: p.n_clusters > 1), st.floats(0.001, 0.999))
-def test_discounting_moves_belief_to_0_and_plausibility_to_1(partition, rate):
-    discounted = partition.discount(rate)
+@given(partitions(), st.floats(0.001, 0.999))
+def test_weakening_raises_no_belief_and_lowers_no_plausibility(partition, amount):
+    weak = partition.weaken(amount)
     every = focal_sets(partition.n_clusters, "full")
-    proper = every[~every.all(axis=1)]
-    kept = 1.0 - rate
-    np.testing.assert_allclose(discounted.belief(proper), kept * partition.belief(proper))
-    np.testing.assert_allclose(
-        1.0 - discounted.plausibility(every),
-        kept * (1.0 - partition.plausibility(every)),
-        atol=1e-9,
-    )
-    belief, plausibility = partition.pairwise_condensed()
-    less, more = discounted.pairwise_condensed()
-    np.testing.assert_allclose(less, kept**2 * belief)
-    np.testing.assert_allclose(1.0 - more, kept**2 * (1.0 - plausibility), atol=1e-9)
-    assert partition.focal_sets.all(axis=1).any() == (
-        len(discounted.focal_sets) == len(partition.focal_sets)
-    )
+    assert (weak.belief(every[:-1]) <= partition.belief(every[:-1]) + 1e-12).all()
+    assert (weak.plausibility(every) >= partition.plausibility(every) - 1e-12).all()
+    (belief, plausibility), (less, more) = partition.pairwise_condensed(), weak.pairwise_condensed()
+    if partition.n_clusters > 1:
+        assert (less <= belief + 1e-12).all()
+    assert (more >= plausibility - 1e-12).all()
+    for mass, sets in zip(weak.masses.T, weak.focal_sets, strict=True):
+        if not sets.all():
+            (place,) = np.flatnonzero((partition.focal_sets == sets).all(axis=1))
+            given_up = np.minimum(partition.masses[:, place], amount)
+            np.testing.assert_allclose(mass, partition.masses[:, place] - given_up, atol=1e-15)
 
 
-@pytest.mark.parametrize("rate", [0.0, 1.0, -0.1, np.nan, "much", True])
-def test_a_rate_of_discounting_is_between_0_and_1(rate):
-    with pytest.raises(InputError, match="`rate` must be a number in the open interval"):
-        EvidentialPartition.from_hard([0, 1]).discount(rate)
+@pytest.mark.parametrize("amount", [0.0, 1.0, -0.1, np.nan, "much", True])
+def test_an_amount_of_weakening_is_between_0_and_1(amount):
+    with pytest.raises(InputError, match="`amount` must be a number in the open interval"):
+        EvidentialPartition.from_hard([0, 1]).weaken(amount)
 
 
 @quick

@@ -182,6 +182,7 @@ def check_result(result: CalibratedResult) -> None:
     _require(result.partition.cluster_names is None, "names of clusters")
     _require(_labels(result.partition.index) == _labels(result.data.index), "masses of others")
     _require(0.0 <= result.objective < np.inf, "an objective that is none")
+    _require(0.0 <= result.weakening <= 1.0, "a weakening that is none")
 
 
 def _check_pairs(result: CalibratedResult) -> None:

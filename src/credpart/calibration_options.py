@@ -97,6 +97,7 @@ class CalibrationOptions:
     focal_sets: str | BoolArray
     omega: bool
     overlap: int
+    weaken: bool
     tol: float
     max_iter: int
     n_starts: int
@@ -122,6 +123,7 @@ class CalibrationOptions:
         focal_sets: Any,
         omega: Any,
         overlap: Any,
+        weaken: Any,
         tol: Any,
         max_iter: Any,
         n_starts: Any,
@@ -140,7 +142,8 @@ class CalibrationOptions:
             refit=check_choice("refit", refit, REFITS),
             regularization=check_choice("regularization", regularization, REGULARIZATIONS),
             overlap=check_integer("overlap", overlap, at_least=1),
-            omega=_check_omega(omega),
+            omega=_check_bool("omega", omega),
+            weaken=_check_bool("weaken", weaken),
             focal_sets=_check_kind(focal_sets, numbers),
             level=check_fraction("level", level),
             method=check_choice("method", method, METHODS),
@@ -178,6 +181,7 @@ class CalibrationOptions:
         focal_sets: Any = None,
         omega: Any = None,
         overlap: Any = None,
+        weaken: Any = None,
     ) -> "CalibrationOptions":
         """The options for another partition into n clusters; what is None stays as it is."""
         return replace(
@@ -187,7 +191,8 @@ class CalibrationOptions:
             focal_sets=_check_kind(
                 self.focal_sets if focal_sets is None else focal_sets, [n_clusters]
             ),
-            omega=self.omega if omega is None else _check_omega(omega),
+            omega=self.omega if omega is None else _check_bool("omega", omega),
+            weaken=self.weaken if weaken is None else _check_bool("weaken", weaken),
             overlap=self.overlap
             if overlap is None
             else check_integer("overlap", overlap, at_least=1),
@@ -212,22 +217,23 @@ class CalibrationOptions:
     def sets_for(self, posteriors: Array, weights: Array, *, has_noise: bool = False) -> BoolArray:
         """The focal sets (f, c) for clusters with these posteriors (n, c) of weighted objects.
 
-        With noise the empty set is the first of them.
+        With noise the empty set is the first of them.  Masses that are weakened go to the set of
+        all clusters.
         """
         return focal_sets(
             posteriors.shape[1],
             self.focal_sets,
-            omega=self.omega,
+            omega=self.omega or self.weaken,
             empty=has_noise,
             overlap=self.overlap,
             similarity=cluster_similarity(posteriors, sample_weight=weights),
         )
 
 
-def _check_omega(omega: Any) -> bool:
-    if not isinstance(omega, bool | np.bool_):
-        raise InputError("omega", "be True or False", omega)
-    return bool(omega)
+def _check_bool(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(name, "be True or False", value)
+    return bool(value)
 
 
 def _check_kind(kind: Any, numbers: Sequence[int]) -> str | BoolArray:

@@ -79,6 +79,10 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
         Whether the set of all clusters may carry mass too.
     overlap : int
         With "overlapping": how many nearest neighbours a cluster has.
+    weaken : bool
+        Whether masses go to the set of all clusters, up to the same amount of each set, until
+        [Bel, Pl] holds as many of the replicates as the intervals do.  With many clusters it covers
+        too little without; with few, intervals get longer by more than they need.
     tol : float
         Tolerance of EM; mclust's is 1e-5.
     max_iter : int
@@ -170,6 +174,7 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
         focal_sets: Any = "pairs",
         omega: bool = False,
         overlap: int = 2,
+        weaken: bool = False,
         tol: float = DEFAULT_TOLERANCE,
         max_iter: int = MAX_ITERATIONS,
         n_starts: int = N_STARTS,
@@ -193,6 +198,7 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
         self.focal_sets = focal_sets
         self.omega = omega
         self.overlap = overlap
+        self.weaken = weaken
         self.tol = tol
         self.max_iter = max_iter
         self.n_starts = n_starts
@@ -334,6 +340,7 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
         focal_sets: Any = None,
         omega: bool | None = None,
         overlap: int | None = None,
+        weaken: bool | None = None,
     ) -> Self:
         """Build the partition anew, from the same replicates.
 
@@ -354,6 +361,7 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
             focal_sets=self.focal_sets if focal_sets is None else focal_sets,
             omega=self.omega if omega is None else omega,
             overlap=self.overlap if overlap is None else overlap,
+            weaken=self.weaken if weaken is None else weaken,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
@@ -499,6 +507,7 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
             focal_sets=self.focal_sets,
             omega=self.omega,
             overlap=self.overlap,
+            weaken=self.weaken,
             tol=self.tol,
             max_iter=self.max_iter,
             n_starts=self.n_starts,

@@ -182,6 +182,7 @@ def from_replicates(
     reference: ArrayLike | None = None,
     omega: bool = False,
     overlap: int = 2,
+    weaken: bool = False,
     method: str = "percentile",
     pairs: str | int = "auto",
     random_state: RandomState = 0,
@@ -197,7 +198,7 @@ def from_replicates(
         may have another order in each draw, and a sequence may have another number of them in each.
         Chains, as ArviZ has them, are put one after the other.  Sampled labels (rows of 0 and 1)
         are refused: P_ij would be 0 or 1 in each draw, and every interval vacuous.
-    level, focal_sets, omega, overlap, method, pairs
+    level, focal_sets, omega, overlap, weaken, method, pairs
         As in `CalibratedClustering`.  The methods "basic", "normal" and "bca" need a ``reference``;
         draws do not tell the acceleration of "bca", which is 0.
     reference : array of shape (n, c), optional
@@ -250,6 +251,7 @@ def from_replicates(
         focal_sets=focal_sets,
         omega=omega,
         overlap=overlap,
+        weaken=weaken,
         n_replicates=B,
         random_state=random_state,
     )

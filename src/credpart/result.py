@@ -24,6 +24,7 @@ from credpart._messages import Message
 from credpart._parallel import run_tasks
 from credpart._progress import Progress, shown
 from credpart._threads import one_blas_thread
+from credpart._weakening import choose_pairs, smallest_amount
 from credpart.calibration_options import CalibrationOptions
 from credpart.errors import InputError, InputTypeError
 from credpart.intervals import METHODS, PairwiseIntervals, by_object, pairwise_intervals
@@ -42,16 +43,18 @@ from credpart.pairs import (
     stratified_sample,
 )
 from credpart.partition import EvidentialPartition
+from credpart.partition.measures import weakened
 from credpart.profiles import Profiles, find_profiles
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NEW_VALUES = 1 << 22  # posteriors and bounds of the new objects that are worked on together
-SAMPLE_KEY = (2**32 - 1,)  # a stream of random numbers that is not a replicate's
 DELTA_COST = 0.01  # of J that intervals by the delta method may cost
 DELTA_ROWS = 256  # objects whose intervals the delta method finds together
 DELTA_TASK = 16 * DELTA_ROWS  # objects of one task
+# Streams of random numbers that are not a replicate's.
+SAMPLE_KEY, PAIRS_KEY = (2**32 - 1,), (2**32 - 2,)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -82,7 +85,8 @@ class CalibratedResult:
     partition : EvidentialPartition
         The mass functions of all objects.
     objective : float
-        J of Eq. (9) over all pairs; if there is a sample, an estimate from its pairs.
+        J of Eq. (9) over all pairs, before masses were weakened; if there is a sample, an estimate
+        from its pairs.
     landmarks : Landmarks or None
         The objects that new ones are compared with; None is all fitted objects.
     timings : mapping
@@ -91,6 +95,9 @@ class CalibratedResult:
         Codes of the groups and strata in which objects were resampled.
     known_labels : KnownLabels or None
         What was known already of the clusters of objects.
+    weakening : float
+        What each set gave to the set of all clusters, as in `EvidentialPartition.weaken`; 0 unless
+        it was asked for.
 
     Examples
     --------
@@ -120,6 +127,7 @@ class CalibratedResult:
     groups: IntArray | None = None
     strata: IntArray | None = None
     known_labels: KnownLabels | None = None
+    weakening: float = 0.0
 
     def __post_init__(self) -> None:
         codes = [array for array in (self.groups, self.strata) if array is not None]
@@ -327,6 +335,7 @@ class CalibratedResult:
         focal_sets: str | ArrayLike | None = None,
         omega: bool | None = None,
         overlap: int | None = None,
+        weaken: bool | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> "CalibratedResult":
@@ -340,6 +349,7 @@ class CalibratedResult:
             focal_sets=focal_sets,
             omega=omega,
             overlap=overlap,
+            weaken=weaken,
         )
         sets = options.sets_for(self.posteriors, self.weights, has_noise=self.has_noise)
         timings = dict(self.timings)
@@ -459,9 +469,10 @@ class CalibratedResult:
         if METHODS[self.options.method].needs_estimate:
             estimate = self.mixture.posteriors_of(values)
         with shown("predict", verbose) as progress:
-            return masses_from(
+            masses = masses_from(
                 known, self.replicates, values, n_jobs, progress, estimate, influence, allowed
             )
+        return weakened_masses(masses, self.partition.focal_sets, self.weakening, allowed)
 
 
 def influence_on(
@@ -525,10 +536,79 @@ class FoundPartition(NamedTuple):
 
     partition: EvidentialPartition
     objective: float
-    landmarks: Landmarks | None
+    landmarks: Landmarks | None  # with the masses that were not weakened
+    weakening: float = 0.0
 
 
 def find_partition(
+    replicates: Replicates,
+    data: WeightedTable,
+    posteriors: Array,
+    sample: Sample,
+    intervals: PairwiseIntervals,
+    sets: BoolArray,
+    options: CalibrationOptions,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    influence: MixtureInfluence | None = None,
+    allowed: BoolArray | None = None,
+) -> FoundPartition:
+    """`fit_masses`, weakened until [Bel, Pl] holds as much as the intervals, if that is asked."""
+    found = fit_masses(
+        replicates,
+        data,
+        posteriors,
+        sample,
+        intervals,
+        sets,
+        options,
+        n_jobs,
+        progress,
+        influence,
+        allowed,
+    )
+    if not options.weaken:
+        return found
+    rows, values = sample.rows, data.table.values
+    partition, landmarks = found.partition, found.landmarks
+    if landmarks is None:
+        landmarks = as_landmarks(
+            Chosen(rows, sample.weights),
+            replicates,
+            values,
+            partition,
+            options,
+            n_jobs,
+            posteriors,
+            intervals.pointwise_level,
+            influence,
+        )
+    rng = np.random.default_rng(SeedSequence(options.seed, spawn_key=PAIRS_KEY))
+    i, j = choose_pairs(sample.weights, rng)
+    amount = smallest_amount(
+        EvidentialPartition(partition.masses[rows], sets),
+        intervals,
+        i,
+        j,
+        lambda some: replicates.posteriors_of(values[rows[some]], n_jobs=n_jobs),
+    )
+    masses = weakened_masses(partition.masses, sets, amount, allowed)
+    return FoundPartition(replace(partition, masses=masses), found.objective, landmarks, amount)
+
+
+def weakened_masses(
+    masses: Array, sets: BoolArray, amount: float, allowed: BoolArray | None = None
+) -> Array:
+    """Weakened masses (m, f), but of objects whose masses may be on all clusters together."""
+    if not amount:
+        return masses
+    weak = weakened(masses, sets, amount)[0]
+    if allowed is None:
+        return weak
+    return np.where(allowed[:, sets.all(axis=1)], weak, masses)
+
+
+def fit_masses(
     replicates: Replicates,
     data: WeightedTable,
     posteriors: Array,

@@ -167,6 +167,14 @@ Overlap = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+Weaken = Annotated[
+    bool,
+    typer.Option(
+        "--weaken",
+        help="Weaken masses until [Bel, Pl] holds as much as the intervals",
+        rich_help_panel=MODEL,
+    ),
+]
 Noise = Annotated[
     Any,
     typer.Option(

@@ -29,6 +29,7 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "kind": "--focal-sets",  # as the function `focal_sets` calls it
     "omega": "--omega",
     "overlap": "--overlap",
+    "weaken": "--weaken",
     "noise": "--noise",
     "columns": "--columns",
     "features": "--columns",

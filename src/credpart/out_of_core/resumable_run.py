@@ -374,8 +374,9 @@ class Run:
         """The files of all partitions that are not there yet, and the totals of all."""
         paths = [self.folder / PARTS.format(i) for i in range(len(counts))]
         landmarks, firsts = result.known(n_jobs=self.n_jobs), np.cumsum(counts) - counts + 1
+        known = landmarks, result.replicates, result.weakening
         tasks = [
-            (part, self.request.reading, int(first), landmarks, result.replicates, path)
+            (part, self.request.reading, int(first), *known, path)
             for part, first, path in zip(self.request.source.partitions, firsts, paths, strict=True)
             if _kept(read_totals, path) is None
         ]

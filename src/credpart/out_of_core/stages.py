@@ -67,6 +67,7 @@ from credpart.result import (
     find_partition,
     find_sample,
     masses_from,
+    weakened_masses,
 )
 
 KEPT_ROWS = 10_000  # of the sample, that the result keeps, and the report shows
@@ -391,6 +392,7 @@ def write_partition(
     first_id: int,
     landmarks: Landmarks,
     replicates: Replicates,
+    weakening: float,
     path: Path,
 ) -> Totals:
     """Write the masses of the rows of a partition to a Parquet file, whole or not at all.
@@ -406,6 +408,7 @@ def write_partition(
             for block in blocks(part, reading):
                 with one_blas_thread():
                     masses = masses_from(landmarks, replicates, block.values)
+                masses = weakened_masses(masses, focal, weakening)
                 frame, counted = as_columns(masses, landmarks.partition.focal_sets)
                 ids = block.ids
                 first = first_id + block.first

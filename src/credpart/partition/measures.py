@@ -41,14 +41,15 @@ def normalized(masses: Array, focal: BoolArray) -> tuple[Array, BoolArray]:
     return masses, focal
 
 
-def discounted(masses: Array, focal: BoolArray, rate: float) -> tuple[Array, BoolArray]:
-    """Return masses times ``1 - rate``, with the rest on the set of all clusters [S76]."""
+def weakened(masses: Array, focal: BoolArray, amount: float) -> tuple[Array, BoolArray]:
+    """Return masses of which each set gives up to ``amount`` to the set of all clusters."""
     is_omega = focal.all(axis=1)
     if not is_omega.any():
         is_omega = np.append(is_omega, True)
         focal = np.vstack([focal, np.ones((1, focal.shape[1]), dtype=bool)])
         masses = np.hstack([masses, np.zeros((len(masses), 1))])
-    return (1.0 - rate) * masses + rate * is_omega, focal
+    given = np.where(is_omega, 0.0, np.minimum(masses, amount))
+    return masses - given + given.sum(axis=1, keepdims=True) * is_omega, focal
 
 
 def pignistic(masses: Array, focal: BoolArray) -> Array:

@@ -1,0 +1,67 @@
+"""How far masses must be weakened for [Bel, Pl] to hold what the intervals hold.
+
+IRQP fits [Bel, Pl] to the intervals by least squares, to which an error of 0.0001 is nothing.  But
+with many clusters most pairs have a probability as small as that, and are missed.  The replicates
+tell by how much: an interval holds a certain share of the replicates of its P_ij, and so should
+[Bel, Pl], on average over pairs.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable
+
+import numpy as np
+
+from credpart._arrays import Array, IntArray
+from credpart.focal import disjoint_matrix, same_matrix
+from credpart.intervals import PairwiseIntervals
+from credpart.partition import EvidentialPartition
+from credpart.partition.measures import weakened
+
+PAIRS = 4096  # pairs by which the amount is chosen, at most
+AMOUNTS = (0.0, *(2.0 ** (k / 4.0) for k in range(-120, 1)))  # from 1e-9 to 1
+ROUNDING = 1e-9
+
+
+def choose_pairs(weights: Array, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Places i < j of the objects of some pairs, drawn by their weights; or those of all pairs."""
+    n = len(weights)
+    if n * (n - 1) // 2 <= PAIRS:
+        i, j = np.triu_indices(n, 1)
+        return i, j
+    drawn = rng.choice(n, (2, PAIRS), p=weights / weights.sum())
+    i, j = np.sort(drawn[:, drawn[0] != drawn[1]], axis=0)
+    return i, j
+
+
+def smallest_amount(
+    partition: EvidentialPartition,
+    intervals: PairwiseIntervals,
+    i: IntArray,
+    j: IntArray,
+    posteriors_of: Callable[[IntArray], Array],
+) -> float:
+    """The smallest amount by which `weaken` makes [Bel, Pl] hold as much as the intervals.
+
+    Counted are the P_ij of all replicates, for the pairs of objects i < j.  ``posteriors_of`` gives
+    the posteriors (B, m, c) of some of the objects.
+    """
+    focal = partition.focal_sets
+    if not len(i) or focal.shape[1] == 1:  # the set of all clusters is one cluster
+        return 0.0
+    objects, places = np.unique([i, j], return_inverse=True)
+    first, second = places.reshape(2, -1)
+    P = np.array([(R[first] * R[second]).sum(axis=1) for R in posteriors_of(objects)])
+
+    def share(lower: Array, upper: Array) -> float:
+        return float(((lower - ROUNDING <= P) & (upper + ROUNDING >= P)).mean())
+
+    def share_at(amount: float) -> float:
+        M, sets = weakened(partition.masses[objects], focal, amount)
+        same, apart = M @ same_matrix(sets), M @ disjoint_matrix(sets)
+        belief = (same[first] * M[second]).sum(axis=1)
+        return share(belief, 1.0 - (apart[first] * M[second]).sum(axis=1))
+
+    n = intervals.n_objects
+    pair = i * n - i * (i + 1) // 2 + j - i - 1
+    goal = share(intervals.lower[pair], intervals.upper[pair])
+    return AMOUNTS[bisect_left(AMOUNTS, goal, key=share_at)]
