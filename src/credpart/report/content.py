@@ -13,7 +13,7 @@ from credpart import __version__
 from credpart._arrays import IntArray
 from credpart._checks import Table
 from credpart.focal import check_cluster_names
-from credpart.metrics import confusion
+from credpart.metrics import adjusted_rand, confusion
 from credpart.mixture.models import NOISE
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
@@ -95,7 +95,7 @@ def summary(partition: EvidentialPartition) -> Summary:
     return Summary(
         partition.n_objects,
         _word_rows(possible, table.sum(axis=0)[: len(possible)]),
-        clusters,
+        sorted(clusters, key=lambda row: -row.labelled),
         _between(partition),
         f"{THRESHOLD:g}",
         density_shades(doubt.overlap, doubt.undecided),
@@ -130,6 +130,7 @@ class Crosstab(NamedTuple):
 
     sets: list[str]
     rows: list[tuple[str, list[int]]]
+    adjusted_rand: str
 
 
 def crosstab(partition: EvidentialPartition, classes: ArrayLike) -> Crosstab:
@@ -138,9 +139,10 @@ def crosstab(partition: EvidentialPartition, classes: ArrayLike) -> Crosstab:
     Clusters have the names that they have on the rest of the page.
     """
     names = check_cluster_names(partition.cluster_names, partition.n_clusters)
-    table = confusion(replace(partition, cluster_names=names), np.asarray(classes, dtype=str))
+    known = np.asarray(classes, dtype=str)
+    table = confusion(replace(partition, cluster_names=names), known)
     rows = [(str(name), counts.tolist()) for name, counts in table.iterrows()]
-    return Crosstab(list(table.columns), rows)
+    return Crosstab(list(table.columns), rows, f"{adjusted_rand(partition, known):.3f}")
 
 
 def describe_model(name: str) -> str:
