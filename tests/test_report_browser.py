@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 from PIL import Image
 
 from credpart import CalibratedClustering, diagnose
@@ -25,8 +26,10 @@ from credpart.cli.spreadsheet import write_csv
 from credpart.datasets import load_butterfly, load_iris
 from credpart.metrics import adjusted_rand
 from credpart.partition import EvidentialPartition
+from credpart.plot._palette import colours
 from credpart.report import page as report_page
 from credpart.report import payload, write_report
+from credpart.report.charts import on_dark
 from credpart.report.script import bundle, page_modules
 from tests.payloads import PAYLOADS
 
@@ -561,6 +564,13 @@ def test_ticks_can_be_told_apart(page, low, high, expected):
         return ticks.map(text);
     }"""
     assert page.evaluate(shown % module, [low, high]) == expected
+
+
+def test_colours_on_a_dark_page_are_the_same_in_tables_and_pictures(page):
+    module = bundle(page_modules(), "theme.js")
+    shown = [to_hex(colour) for colour in colours(20)]
+    found = page.evaluate(f"colours => colours.map(c => {module}.adapted(c, true))", shown)
+    assert found == [on_dark(colour) for colour in shown]
 
 
 def test_values_keep_the_digits_before_the_point(page):
