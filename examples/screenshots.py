@@ -54,7 +54,10 @@ def picture_of_report(page: Page, path: Path) -> None:
     """Choose two of the least sure objects, point at a third, and photograph the objects."""
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-ready]")
-    page.evaluate("choose(data.order[0]); choose(data.order[5]); point(117)")
+    page.evaluate(
+        "(({ store }) => store.update({ chosen: [0, 5].map(k => store.state.data.order[k]), "
+        "pointed: 117, showsTip: true }))(credpartReport)"
+    )
     page.wait_for_timeout(300)
     last = page.locator("#objects").bounding_box()
     height = int(last["y"] + last["height"]) + 12

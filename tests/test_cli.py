@@ -158,6 +158,24 @@ def test_report_is_made_again(fitted, tmp_path):
     assert run("report", fitted, "--out", tmp_path / "page.html") == 2
 
 
+def test_a_report_has_no_folder_of_the_data(tmp_path, monkeypatch):
+    folder = tmp_path / "of ada"
+    folder.mkdir()
+    load_iris().X.to_csv(folder / "flowers.csv", index=False)
+    typed = ["fit", str(folder / "flowers.csv"), *QUICK, "--out", str(folder / "out")]
+    monkeypatch.setattr(sys, "argv", ["credpart", *typed])
+    assert run(*typed, "--quiet") == 0
+    pages = [(folder / "out" / "report.html").read_text(encoding="utf-8")]
+    assert run("report", folder / "out") == 0
+    pages.append((folder / "out" / "report.html").read_text(encoding="utf-8"))
+    for page in pages:
+        assert "of ada" not in page
+        assert "credpart fit flowers.csv" in page
+        assert "--replicates 200" in page  # what to do
+        assert tmp_path.name not in page
+    assert "of ada" in (folder / "out" / "summary.json").read_text(encoding="utf-8")
+
+
 def test_datasets_are_listed_and_printed(capsys, tmp_path):
     assert run("datasets") == 0
     shown = capsys.readouterr().out

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credpart import CalibratedClustering
+from credpart import CalibratedClustering, diagnose
 from credpart.cli import main
 from credpart.cli.folder import FILES
 from credpart.datasets import load_butterfly
@@ -30,13 +30,17 @@ DOCS = ROOT / "docs"
 PAGES = sorted(
     page for page in DOCS.rglob("*.md") if not {"_build", "gallery", "generated"} & set(page.parts)
 )
-INSTALLATION = ("python3 -m venv", ".venv/bin/")  # what CI does itself, as the README says
+INSTALLATION = (
+    "python3 -m venv",
+    ".venv/bin/",
+    ". .venv/bin/activate",
+)  # what CI does itself, as the README says
 PUBLIC = ["credpart"]
 PUBLIC += [
     f"credpart.{name}"
     for name in ("datasets", "diagnostics", "errors", "metrics", "plot", "report")
 ]
-STEP = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+STEP = re.compile(r"^```(python|sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN = [page for page in [ROOT / "README.md", *PAGES] if STEP.search(page.read_text())]
 
@@ -81,6 +85,16 @@ def run_shell(block, names):
         assert end.value.code == 0, line
 
 
+def run_console(block, capsys):
+    """Commands after a dollar sign, each with what it says; it may be an error."""
+    for session in block.split("$ ")[1:]:
+        command, said = session.split("\n", 1)
+        with pytest.raises(SystemExit):
+            main(shlex.split(command)[1:])
+        told = capsys.readouterr()
+        assert " ".join(said.split()) in " ".join((told.out + told.err).split()), command
+
+
 RUNNERS = {"python": run_python, "sh": run_shell}
 
 
@@ -90,10 +104,15 @@ def test_code_of_a_page_runs_and_prints_what_it_says(page, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     text = page.read_text()
+    printed = ""
     for language, block in STEP.findall(text):
-        RUNNERS[language](block, names)
+        if language == "console":
+            printed += capsys.readouterr().out
+            run_console(block, capsys)
+        else:
+            RUNNERS[language](block, names)
     plt.close("all")
-    printed = " ".join(capsys.readouterr().out.split())
+    printed = " ".join((printed + capsys.readouterr().out).split())
     for output in OUTPUT.findall(text):
         assert " ".join(output.split()) in printed
 
@@ -116,7 +135,7 @@ def test_output_files_are_described(tmp_path, capsys):
 
 
 def test_the_guide_names_the_sections_of_the_report_in_their_order(calibrated):
-    page = to_html(calibrated)
+    page = to_html(calibrated, diagnosis=diagnose(calibrated, audit=1, rivals=True))
     headings = [re.sub("<.*?>", "", h) for h in re.findall(r"<h2.*?>(.*?)</h2>", page, re.S)]
     guide = (DOCS / "guides" / "reading-the-report.md").read_text()
     told = re.findall(r"^\*\*(.+)\*\*$", guide, re.M)

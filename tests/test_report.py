@@ -9,11 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from credpart import CalibratedClustering, EvidentialPartition
+from credpart import CalibratedClustering, EvidentialPartition, audit, rivals
 from credpart._checks import Table
 from credpart.datasets import load_butterfly, load_iris
 from credpart.report import content, page, payload, to_html, write_report
 from credpart.report.charts import density_shades, nice_ticks
+from credpart.report.trust import audit_section, rivals_section
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +88,32 @@ def test_the_numbers_of_a_page_are_those_of_the_words(butterfly):
     words = [about["words"][code] for code in arrays["verdicts"]]
     assert words == result.partition.doubt()["verdict"].tolist()
     assert "outlying" not in embedded(to_html(butterfly))[0]["words"]
+
+
+def test_coverage_is_held_against_what_is_asked_for(butterfly):
+    found = audit(butterfly, n_datasets=2, n_replicates=60)
+    given = {"nominal_level": 0.9, "standard_error": 0.01, "is_reached": True}
+    senses = {0.87: "short", 0.885: "right", 0.9: "right", 0.93: "ample"}
+    for coverage, sense in senses.items():
+        assert audit_section(replace(found, coverage=coverage, **given)).sense == sense
+    alone = audit_section(replace(found, coverage=0.2, standard_error=float("nan")))
+    assert (alone.sense, alone.error) == ("right", "")  # one data set says nothing of its error
+    section = audit_section(found)
+    assert [row.is_own for row in section.by_level].count(True) == 1
+    own = next(row for row in section.by_level if row.is_own)
+    assert own.coverage == f"{found.coverage:.3f}"
+    assert sum(float(row.pairs.split()[-2]) for row in section.by_tenth) == pytest.approx(
+        100.0, abs=0.5
+    )
+
+
+def test_all_plausible_rivals_are_shown(butterfly):
+    found = rivals(butterfly)
+    assert len(found.table) > 12
+    table = found.table.assign(plausible=np.arange(len(found.table)) < 14)
+    section = rivals_section(replace(found, table=table.iloc[:20]))
+    assert [row.is_plausible for row in section.rows] == [True] * 14
+    assert section.n_left_out == 6
 
 
 def test_same_result_makes_the_same_page(butterfly, tmp_path):

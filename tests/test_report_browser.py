@@ -4,19 +4,32 @@ Needs Chromium.  Without it these tests are skipped, or, where ``CREDPART_NEEDS_
 as in CI, fail.
 """
 
+import io
 import os
 import re
 import shutil
+import struct
 import sys
+from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
+from PIL import Image
 
-from credpart import CalibratedClustering
+from credpart import CalibratedClustering, diagnose
+from credpart._rivals import CHANGES
+from credpart.cli.folder import masses_table
+from credpart.cli.spreadsheet import write_csv
 from credpart.datasets import load_butterfly, load_iris
+from credpart.metrics import adjusted_rand
+from credpart.partition import EvidentialPartition
+from credpart.plot._palette import colours
 from credpart.report import page as report_page
 from credpart.report import payload, write_report
+from credpart.report.charts import on_dark
 from credpart.report.script import bundle, page_modules
 from tests.payloads import PAYLOADS
 
@@ -79,9 +92,15 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def report(model, tmp_path_factory):
+def diagnosis(model):
+    return diagnose(model, audit=2, rivals=True)
+
+
+@pytest.fixture(scope="module")
+def report(model, diagnosis, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "iris.html"
-    return write_report(model, path, ids=IDS, classes=IRIS.y, source="iris")
+    about = {"ids": IDS, "classes": IRIS.y, "source": "iris", "diagnosis": diagnosis}
+    return write_report(model, path, **about)
 
 
 @pytest.fixture
@@ -209,6 +228,143 @@ def test_pairs_that_are_not_stored_say_so(model, opened, tmp_path, monkeypatch):
     assert page.locator("#pair-error").inner_text() == "No object is named “nobody”."
 
 
+def test_one_sentence_is_told_at_a_time(page, model):
+    page.focus("#scatter")
+    page.keyboard.press("ArrowRight")
+    told = page.locator("#told")
+    first = page.locator("#tip h3").inner_text()
+    assert re.fullmatch(
+        rf"{first}: cluster \d, [a-z]+: belief [^ ]+, plaus[^:]+\.", told.inner_text()
+    )
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowLeft")
+    second = page.locator("#tip h3").inner_text()
+    page.keyboard.press("Enter")
+    answer = rf"Are {first} and {second} in the same cluster\? [^.]+\."
+    assert re.fullmatch(answer, told.inner_text())
+    live = page.evaluate("[...document.querySelectorAll('[aria-live]')].map(e => e.id)")
+    assert live == ["told", "count"]
+
+
+def saved(page, button):
+    """The name and the bytes of the file that a button saves, pressed by the keyboard."""
+    page.focus(button)
+    with page.expect_download() as download:
+        page.keyboard.press("Enter")
+    return download.value.suggested_filename, download.value.path().read_bytes()
+
+
+def as_csv(partition, ids):
+    text = io.StringIO()
+    write_csv(masses_table(partition).set_axis(ids).rename_axis("id"), text)
+    return text.getvalue()
+
+
+def test_masses_are_saved_as_the_command_line_writes_them(page, model):
+    name, content = saved(page, "#save-masses")
+    assert name == "iris-150-objects-in-3-clusters.csv"
+    expected = pd.read_csv(io.StringIO(as_csv(model.partition_, IDS)))
+    found = pd.read_csv(io.BytesIO(content))
+    pd.testing.assert_frame_equal(found, expected, rtol=0, atol=1e-15)
+
+
+def test_saved_masses_hold_no_formula_and_name_outliers(opened, tmp_path):
+    model = CalibratedClustering(2, model="EII", n_replicates=20, random_state=0)
+    result = model.fit(load_butterfly().X).result_
+    masses = np.tile([0.25, 0.5, 0.25, 0.0], (11, 1))
+    masses[0] = [1.0, 0.0, 0.0, 0.0]
+    partition = EvidentialPartition(masses, [[0, 0], [1, 0], [0, 1], [1, 1]])
+    ids = ["=1+1", "'=1", "-1.5", "-a", 'a"b', "a,b", "＝1", "c\nd", "@e", "", "+2e3"]
+    path = tmp_path / "a.html"
+    write_report(replace(result, partition=partition), path, ids=ids, title="</script>")
+    name, content = saved(opened(path), "#save-masses")
+    assert name == "script.csv"
+    assert content.decode() == as_csv(partition, ids).replace(".0,", ",")  # 1 is written as 1
+    named = replace(partition, cluster_names=["one", "=two"])
+    write_report(replace(result, partition=named), path, ids=ids, overwrite=True)
+    _, content = saved(opened(path), "#save-masses")
+    assert content.decode() == as_csv(named, ids).replace(".0,", ",")
+
+
+def test_the_picture_is_saved_as_svg(page, model):
+    show_columns(page, *IRIS.X.columns[:2])
+    page.focus("#scatter")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    name, content = saved(page, "#save-svg")
+    assert name == "iris-150-objects-in-3-clusters.svg"
+    root = ElementTree.fromstring(content)  # noqa: S314  the page of this test made it
+    space = "{http://www.w3.org/2000/svg}"
+    words = [element.text for element in root.iter(f"{space}text")]
+    assert {*IRIS.X.columns[:2], "cluster 1", "not sure", "A"} <= set(words)
+    # every object once, where it is in the page; then the outlines of ellipses
+    plot = next(element for element in root.iter(f"{space}g") if element.get("clip-path"))
+    drawn = [element for element in plot if element.get("opacity") == "0.9"]
+    assert len(drawn) == 150
+    box = page.locator("#scatter").bounding_box()
+    x, y = np.subtract(page.evaluate(PLACE, 0), [box["x"], box["y"]])
+    circles = [re.match(r"M(\S+) (\S+)A\S+ \S+ 0 1 1 (\S+) ", e.get("d")) for e in drawn]
+    centres = [((float(m[1]) + float(m[3])) / 2, float(m[2])) for m in circles if m]
+    assert np.abs(np.array(centres) - [x, y]).max(axis=1).min() < 0.02  # as rounded in the file
+    assert x < float(root.get("width"))
+    assert box["height"] < float(root.get("height"))  # the legend is below
+    assert not [element for element in root.iter() if element.get("style") or element.get("href")]
+
+
+def test_the_picture_is_saved_as_png(opened, report):
+    page = opened(report, viewport={"width": 1280, "height": 900}, color_scheme="dark")
+    box = page.locator("#scatter").bounding_box()
+    name, content = saved(page, "#save-png")
+    assert name == "iris-150-objects-in-3-clusters.png"
+    assert content.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", content[16:24])
+    assert width == 3 * box["width"]
+    assert height > 3 * box["height"]  # the legend is below
+    with Image.open(io.BytesIO(content)) as image:
+        assert image.convert("RGB").getpixel((3, 3)) == (255, 255, 255)  # light on a dark page too
+
+
+def test_audit_and_rivals_are_told(page, diagnosis):
+    audit, rivals = diagnosis.audit, diagnosis.rivals
+    page.locator("#verdict a[href='#audit']").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "audit"
+    text = page.locator("#audit").inner_text()
+    assert f"On {audit.n_datasets} data sets with {audit.n_replicates} replicates each" in text
+    assert f"{100 * audit.coverage:.1f} % of the pairs (Monte Carlo standard error" in text
+    assert f"{audit.recommended_level:.4g}" in text
+    shown = page.locator("#rivals tbody tr")
+    assert shown.count() == 12
+    first, best = rivals.table.iloc[0], shown.first.locator("th, td").all_inner_texts()
+    assert best[:4] == [first["model"], str(first["n_clusters"]), f"{first['lead']:+.1f}", "yes"]
+    assert best[4:6] == [f"{100 * first['outside']:.1f} %", str(first["relabelled"])]
+    assert f"{len(rivals.table)} other models" in page.locator("#rivals").inner_text()
+
+
+def test_classes_are_compared_with_clusters(page, model):
+    expected = adjusted_rand(model.partition_, IRIS.y)
+    assert f"Adjusted Rand index of clusters and classes: {expected:.3f}" in page.inner_text(
+        "#clusters"
+    )
+
+
+def test_one_column_is_drawn_against_the_doubt(opened, tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"length": rng.normal(np.repeat([0.0, 3.0], 40))})
+    model = CalibratedClustering(2, model="E", n_replicates=50, random_state=0).fit(X)
+    page = opened(write_report(model, tmp_path / "one.html"))
+    assert page.locator("#y-axis option:checked").inner_text() == "doubt (1 − belief)"
+    places = np.array([page.evaluate(PLACE, i) for i in range(80)])
+    belief = model.partition_.doubt()["belief"].to_numpy()
+    assert np.corrcoef(places[:, 0], X["length"])[0, 1] == pytest.approx(1.0)
+    assert np.corrcoef(places[:, 1], belief)[0, 1] == pytest.approx(1.0)
+    _, content = saved(page, "#save-svg")
+    root = ElementTree.fromstring(content)  # noqa: S314
+    words = [element.text for element in root.iter() if element.text]
+    assert "doubt (1 − belief)" in words
+    assert not any("ellipses" in word for word in words)
+
+
 def rows(page):
     return page.locator("#body tr[data-row]").all()
 
@@ -270,7 +426,8 @@ def test_keyboard_reaches_every_control(page):
     for _ in range(len(controls) + 1):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.dataset.control"))
-    assert len(controls) == 12 + 3 + 9  # above the table, around it, its heads
+    # links to details, above the table, around it, its heads, the table of rivals
+    assert len(controls) == 3 + 14 + 4 + 9 + 1
     assert set(reached) - {None} == set(controls)
 
 
@@ -409,6 +566,13 @@ def test_ticks_can_be_told_apart(page, low, high, expected):
     assert page.evaluate(shown % module, [low, high]) == expected
 
 
+def test_colours_on_a_dark_page_are_the_same_in_tables_and_pictures(page):
+    module = bundle(page_modules(), "theme.js")
+    shown = [to_hex(colour) for colour in colours(20)]
+    found = page.evaluate(f"colours => colours.map(c => {module}.adapted(c, true))", shown)
+    assert found == [on_dark(colour) for colour in shown]
+
+
 def test_values_keep_the_digits_before_the_point(page):
     module = bundle(page_modules(), "format.js")
     shown = page.evaluate(f"[0.123456, 12345.6, -3.2e40, NaN].map({module}.shortNumber)")
@@ -470,7 +634,12 @@ def test_payloads_in_columns_ids_and_classes_do_not_run(opened, tmp_path):
     )
     model = CalibratedClustering(2, model="EII", n_replicates=20, random_state=0).fit(X)
     ids = [*PAYLOADS, *(text + "!" for text in PAYLOADS)]
-    page = opened(write_report(model, tmp_path / "p.html", ids=ids, classes=PAYLOADS * 2))
+    found = diagnose(model, audit=0, rivals=True)
+    moved = pd.DataFrame([[3, "EII", text, 1, text, 2] for text in ids], columns=list(CHANGES))
+    found = replace(found, rivals=replace(found.rivals, objects=moved, model=PAYLOADS[0]))
+    told = {"ids": ids, "classes": PAYLOADS * 2, "diagnosis": found}
+    page = opened(write_report(model, tmp_path / "p.html", **told))
+    assert ", ".join(PAYLOADS[:8]) in page.locator("#rivals").text_content()
     assert page.locator("#x-axis option").all_text_contents()[:60] == PAYLOADS
     page.select_option("#colour", "class")
     page.click("#heads th[data-column=class] button")
@@ -480,6 +649,12 @@ def test_payloads_in_columns_ids_and_classes_do_not_run(opened, tmp_path):
         assert line.endswith(f"class {text}.")
     page.fill("#search", PAYLOADS[0])
     assert all(PAYLOADS[0] in text.lower() for text in column(page, 1))
+    _, content = saved(page, "#save-svg")
+    root = ElementTree.fromstring(content)  # noqa: S314  the page of this test made it
+    assert {element.tag.split("}")[1] for element in root.iter()} == {
+        "svg", "path", "text", "g", "clipPath",
+    }  # fmt: skip
+    assert f"class {PAYLOADS[0]}" in [element.text for element in root.iter()]
     unharmed(page)
 
 

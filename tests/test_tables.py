@@ -378,7 +378,7 @@ UNREADABLE = {
     "no UTF-8": (b"x,y\n1,2\n3,\xff\n", r"UTF-8, got byte 0xff in line 3. Say .*encoding='cp1252'"),
     "half a UTF-16": (b"\xff\xfex\0,\0y", "be text in UTF-16"),
     "tabs and an open quote": ('x\ty\n1\t2\n3\t"4"5\n', "text after a closing quote in line 3"),
-    "no delimiter in the header": ("xy\n1;2\n3;4;5\n", "1 cells in each row, got 2 in line 2"),
+    "no delimiter in the header": ("xy\n1;2\n3;4;5\n", "one cell in each row, got 2 in line 2"),
     "a short row and another delimiter": (
         "a;b,c;d\n1,5;2;3\n2,5;3;4\n3,5;4\n",
         "have one delimiter, got rows that ',' and ';' both",

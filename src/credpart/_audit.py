@@ -182,6 +182,17 @@ class Audit:
         plain = {name: _plain(getattr(self, name)) for name in self.__slots__ if name not in tables}
         return plain | {"failures": dict(self.failures)} | tables
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Audit":
+        """The audit that `to_dict` gave."""
+        kinds = {name: kind for name, kind in cls.__annotations__.items() if kind in PLAIN}
+        plain = {name: PLAIN[kind](values[name]) for name, kind in kinds.items()}
+        failures = {str(reason): int(count) for reason, count in values["failures"].items()}
+        by_decile = _table(values["by_decile"], "P")
+        by_level = _table(values["by_level"], "level")
+        by_level.index = by_level.index.astype(float)
+        return cls(**plain, failures=failures, by_decile=by_decile, by_level=by_level)
+
     def __repr__(self) -> str:
         return (
             f"Audit({self.n_datasets - self.n_failed} data sets: coverage {self.coverage:.3f} "
@@ -555,6 +566,21 @@ def _percent(value: float) -> str:
 def _plain(value: Any) -> Any:
     """A number that JSON has: it has no NaN."""
     return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def _number(value: Any) -> float:
+    """The number that `_plain` gave."""
+    return float("nan") if value is None else float(value)
+
+
+PLAIN: Mapping[Any, Any] = {float: _number, int: int, bool: bool, str: str}  # how fields are read
+
+
+def _table(records: Sequence[Mapping[str, Any]], index: str) -> "pd.DataFrame":
+    """The table that `_records` gave."""
+    import pandas as pd
+
+    return pd.DataFrame(list(records)).set_index(index).astype(float)
 
 
 def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:

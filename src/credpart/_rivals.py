@@ -49,7 +49,9 @@ MUCH = 0.2  # share of pairs outside that a user should know of
 MOST_OBJECTS = 1000  # whose pairs are counted: 499 500 pairs
 ROUNDING = 1e-9  # by which a probability may miss a bound
 COLUMNS = ("n_clusters", "model", "bic", "lead", "plausible", "outside", "relabelled", "left_set")
+KINDS = dict(zip(COLUMNS, (int, str, float, float, bool, float, int, int), strict=True))
 CHANGES = ("n_clusters", "model", "object", "label", "set_label", "rival_label")
+OWN = ("model", "n_clusters", "bic")  # what is said of the fit itself
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -123,6 +125,33 @@ class Rivals:
             f"its BIC is {abs(worst['lead']):.1f} {'higher' if worst['lead'] > 0 else 'lower'}, "
             f"{worst['outside']:.0%} of the pairs are outside their intervals, and "
             f"{worst['relabelled']} objects are in another cluster."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in values that JSON has."""
+        plain = {name: getattr(self, name) for name in ("n_pairs", "bound", *OWN)}
+        objects = self.objects.assign(object=self.objects["object"].map(str))
+        tables = {
+            name: [dict(zip(table, row, strict=True)) for row in table.to_numpy(object).tolist()]
+            for name, table in (("table", self.table), ("objects", objects))
+        }
+        missing = [[c, model, str(why)] for (c, model), why in self.missing.items()]
+        return plain | tables | {"missing": missing}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Rivals":
+        """The rivals that `to_dict` gave."""
+        import pandas as pd
+
+        return cls(
+            table=pd.DataFrame(values["table"], columns=list(COLUMNS)).astype(KINDS),
+            objects=pd.DataFrame(values["objects"], columns=list(CHANGES)),
+            missing={(int(c), str(model)): str(why) for c, model, why in values["missing"]},
+            n_pairs=int(values["n_pairs"]),
+            bound=float(values["bound"]),
+            model=str(values["model"]),
+            n_clusters=int(values["n_clusters"]),
+            bic=float(values["bic"]),
         )
 
     def __repr__(self) -> str:

@@ -196,7 +196,10 @@ def test_text_json_and_html_tell_the_same(skewed):
         assert str(finding) in line
         assert record["text"] == finding.text
         assert finding.topic in html
+    assert again["rivals"]["table"][0]["bic"] == found.rivals.table["bic"][0]
     same = Diagnosis.from_dict(again)
+    pd.testing.assert_frame_equal(same.rivals.table, found.rivals.table)
+    assert same.rivals.missing == found.rivals.missing
     assert same.to_dict() == found.to_dict()
     assert same.summary() == text
     assert repr(found) == f"Diagnosis(poor: {found.verdict})"

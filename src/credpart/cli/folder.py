@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from credpart._arrays import IntArray
 from credpart.cli.spreadsheet import write_csv
 from credpart.cli.table_files import beside
-from credpart.diagnostics import Diagnosis
+from credpart.diagnostics import Diagnosis, Finding
 from credpart.metrics import adjusted_rand, confusion
 from credpart.partition import EvidentialPartition
 from credpart.partition.describe import counts_by_size, shares_by_size
 from credpart.partition.doubt import THRESHOLD
 from credpart.partition.npz import write_arrays
 from credpart.report import to_html
+from credpart.report.paths import file_name, without_folders
 from credpart.result import CalibratedResult
 from credpart.storage import dump_model
 from credpart.summary_file import mixture_and_replicates
@@ -190,17 +191,33 @@ OURS = (*FILES, AUDIT)  # files of a folder that may be replaced
 def report(
     result: CalibratedResult, notes: Mapping[str, Any], diagnosis: Diagnosis | None = None
 ) -> str:
-    """The page on a result; notes that a model saved from Python lacks are left out."""
-    source, told = notes.get("source"), notes.get("diagnosis")
-    title = None if source is None else notes.get("title", Path(source).name)
+    """The page on a result; notes that a model saved from Python lacks are left out.
+
+    A page may be mailed: paths on it are names without folders.
+    """
+    source, told, command = (notes.get(name) for name in ("source", "diagnosis", "command"))
     if diagnosis is None and told is not None:
-        with suppress(KeyError, TypeError, ValueError):  # the notes of a file can hold anything
+        with suppress(KeyError, TypeError, ValueError, AttributeError):  # a file can hold anything
             diagnosis = Diagnosis.from_dict(told)
+
+    def short(text: str) -> str:
+        return without_folders(text, command, source)
+
     return to_html(
         result,
-        title=title,
+        title=None if source is None else notes.get("title", file_name(source)),
         classes=notes.get("classes"),
-        source=source,
-        command=notes.get("command"),
-        diagnosis=diagnosis,
+        source=None if source is None else file_name(source),
+        command=None if command is None else short(command),
+        diagnosis=None if diagnosis is None else _with_changes(diagnosis, short),
     )
+
+
+def _with_changes(diagnosis: Diagnosis, change: Callable[[str], str]) -> Diagnosis:
+    """The diagnosis with other texts of what to type."""
+
+    def changed(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        return tuple(replace(finding, change=change(finding.change)) for finding in findings)
+
+    findings, advice = changed(diagnosis.findings), changed(diagnosis.advice)
+    return replace(diagnosis, findings=findings, advice=advice)

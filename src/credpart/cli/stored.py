@@ -89,6 +89,7 @@ def transform_of(table: Mapping[str, Any]) -> dict[str, Any]:
 # A diagnosis that cannot be read, perhaps of another version, is made anew by the report.
 NOTES: Mapping[str, Callable[[Any, int], bool]] = {
     "source": _is_text,
+    "title": _is_text,
     "command": _is_text,
     "classes": _are_classes,
     "table": _is_way_of_reading,

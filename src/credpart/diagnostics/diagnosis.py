@@ -73,6 +73,10 @@ class Diagnosis:
         Number of replicates by status.
     models : dict
         Number of replicates by model, most frequent first.
+    audit : Audit or None
+        The audit that the finding on the level rests on; None where none was made.
+    rivals : Rivals or None
+        The other models that were compared; None where none were.
 
     Examples
     --------
@@ -96,6 +100,8 @@ class Diagnosis:
     covered: float
     statuses: dict[str, int]
     models: dict[str, int]
+    audit: Audit | None = None
+    rivals: Rivals | None = None
 
     def summary(self) -> str:
         """The verdict and the findings as text, each on a line of its own."""
@@ -133,7 +139,11 @@ class Diagnosis:
             "covered": self.covered,
             "statuses": dict(self.statuses),
             "models": dict(self.models),
+            **{name: value and value.to_dict() for name, value in self._looked_at().items()},
         }
+
+    def _looked_at(self) -> dict[str, Audit | Rivals | None]:
+        return {"audit": self.audit, "rivals": self.rivals}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Diagnosis":
@@ -151,7 +161,12 @@ class Diagnosis:
         if values["grade"] not in LEADS:
             raise ValueError(f"the grade {values['grade']!r}")
         normality = None if table is None else pd.DataFrame(table).set_index("cluster")
-        return cls(**{**values, **lists, "normality": normality})
+        looked_at = {
+            name: kind.from_dict(told)
+            for name, kind in (("audit", Audit), ("rivals", Rivals))
+            if (told := values.get(name)) is not None
+        }
+        return cls(**{**values, **lists, "normality": normality, **looked_at})
 
     def __repr__(self) -> str:
         return f"Diagnosis({self.grade}: {self.verdict})"
@@ -246,6 +261,8 @@ def judge(seen: Evidence) -> Diagnosis:
         covered=seen.covered,
         statuses=seen.replicates.counts(),
         models=seen.replicates.chosen(),
+        audit=seen.audit if isinstance(seen.audit, Audit) else None,
+        rivals=seen.rivals if isinstance(seen.rivals, Rivals) else None,
     )
 
 

@@ -49,6 +49,7 @@ from credpart.partition.describe import shares_by_size
 from credpart.partition.doubt import THRESHOLD, WORDS, Doubt, possible_parts, possible_words
 from credpart.partition.npz import UNREADABLE
 from credpart.report import to_html
+from credpart.report.paths import file_name, without_folders
 from credpart.result import CalibratedResult
 from credpart.storage import dump_model, load_model, load_value, save_value
 from credpart.summary_file import mixture_and_replicates
@@ -393,8 +394,10 @@ class Run:
         notes = {"source": source, "classes": None, "command": command}
         with new_file(self.folder / "model.npz") as partial, partial.open("wb") as stream:
             dump_model(result, stream, notes=notes)
-        title = f"{Path(source).name}: {summary['n']:,} objects, of which a sample is shown"
-        page = to_html(result, title=title, source=source, command=command, diagnosis=diagnosis)
+        name = file_name(source)
+        title = f"{name}: {summary['n']:,} objects, of which a sample is shown"
+        typed = None if command is None else without_folders(command, command, source)
+        page = to_html(result, title=title, source=name, command=typed, diagnosis=diagnosis)
         with new_file(self.folder / "report.html") as partial:
             partial.write_text(page, encoding="utf-8")
         with new_file(self.folder / "summary.json") as partial:

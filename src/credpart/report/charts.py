@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 
 from credpart._arrays import Array, IntArray
 from credpart.mixture.search.selection import Selection
@@ -16,6 +16,9 @@ LEFT, RIGHT, TOP, BOTTOM = 74.0, 64.0, 14.0, 44.0
 DASHES = ("none", "6 3", "2 3", "8 3 2 3")
 CELLS = 40  # of a 2-d histogram, each way
 SHADES = 6
+# As in theme.js: how much red, green and blue contribute to the brightness of a colour, and below
+# which brightness it is changed on a dark page, and how.
+BRIGHTNESS, DARK_COLOUR, BLACK, STRONG = np.array([0.3, 0.59, 0.11]), 0.3, 40.0, 235.0
 
 
 class Tick(NamedTuple):
@@ -98,12 +101,26 @@ def _clusters(number: float) -> str:
 
 
 def svg_colours(c: int) -> list[str]:
-    """Colours of c clusters; black, which is not seen on a dark page, is that of the text.
+    """Colours of c clusters, on a light page and on a dark one.
 
     >>> svg_colours(7)[-2:]
-    ['#56b4e9', 'currentColor']
+    ['light-dark(#56b4e9, #56b4e9)', 'light-dark(#000000, #d9d9d9)']
     """
-    return [to_hex(colour).replace("#000000", "currentColor") for colour in colours(c)]
+    return [f"light-dark({(light := to_hex(one))}, {on_dark(light)})" for one in colours(c)]
+
+
+def on_dark(colour: str) -> str:
+    """A colour as it is seen on a dark page, as `adapted` of theme.js has it.
+
+    >>> on_dark("#78001e"), on_dark("#0072b2")
+    ('#ef3362', '#0072b2')
+    """
+    rgb = 255.0 * np.array(to_rgb(colour))
+    if rgb @ BRIGHTNESS / 255.0 >= DARK_COLOUR:
+        return colour
+    factor, share = (1.0, 0.85) if rgb.max() < BLACK else (STRONG / rgb.max(), 0.2)
+    mixed = factor * rgb + share * (255.0 - factor * rgb)
+    return "#" + "".join(f"{int(part + 0.5):02x}" for part in mixed)
 
 
 class CriterionRow(NamedTuple):

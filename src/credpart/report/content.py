@@ -1,7 +1,7 @@
 """What the page says in words and tables; every text is escaped where it enters the page."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from credpart import __version__
 from credpart._arrays import IntArray
 from credpart._checks import Table
 from credpart.focal import check_cluster_names
-from credpart.metrics import confusion
+from credpart.metrics import adjusted_rand, confusion
 from credpart.mixture.models import NOISE
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
@@ -23,6 +23,8 @@ from credpart.report.charts import Shade, density_shades, svg_colours
 from credpart.result import CalibratedResult
 
 MOST_PAIRED = 1200  # objects whose pairs are compared; of more a sample is taken
+MOST_SETS = 10  # columns of a table of classes against sets
+MOST_NAMED = 3  # sets of a class where there is no room for a table
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas")
 LETTERS = {"E": "equal", "V": "varying", "I": "along the axes"}
 SHAPES = {**LETTERS, "I": "round"}
@@ -95,7 +97,7 @@ def summary(partition: EvidentialPartition) -> Summary:
     return Summary(
         partition.n_objects,
         _word_rows(possible, table.sum(axis=0)[: len(possible)]),
-        clusters,
+        sorted(clusters, key=lambda row: -row.labelled),
         _between(partition),
         f"{THRESHOLD:g}",
         density_shades(doubt.overlap, doubt.undecided),
@@ -107,11 +109,22 @@ def _word_rows(words: Sequence[str], counts: IntArray) -> list[WordRow]:
     percents = 100.0 * counts / counts.sum()
     starts = np.cumsum(percents) - percents
     return [
-        WordRow(word, count, f"{percent:.3g}", f"{start:.3f}", f"{percent:.3f}")
+        WordRow(word, count, _percent(percent), f"{start:.3f}", f"{percent:.3f}")
         for word, count, percent, start in zip(
             words, counts.tolist(), percents, starts, strict=True
         )
     ]
+
+
+def _percent(percent: float) -> str:
+    """A percentage in tenths.
+
+    >>> _percent(0.0), _percent(0.01), _percent(33.333)
+    ('0', 'below 0.1', '33.3')
+    """
+    if percent == 0.0:
+        return "0"
+    return "below 0.1" if percent < 0.05 else f"{percent:.1f}"
 
 
 def _between(partition: EvidentialPartition) -> list[tuple[str, int, int]]:
@@ -128,8 +141,10 @@ def _between(partition: EvidentialPartition) -> list[tuple[str, int, int]]:
 class Crosstab(NamedTuple):
     """Known classes against sets of clusters."""
 
-    sets: list[str]
+    sets: list[str]  # none if they are too many for a table
     rows: list[tuple[str, list[int]]]
+    listed: list[tuple[str, int, str]]  # each class, its objects, and the sets that most are in
+    adjusted_rand: str
 
 
 def crosstab(partition: EvidentialPartition, classes: ArrayLike) -> Crosstab:
@@ -138,9 +153,26 @@ def crosstab(partition: EvidentialPartition, classes: ArrayLike) -> Crosstab:
     Clusters have the names that they have on the rest of the page.
     """
     names = check_cluster_names(partition.cluster_names, partition.n_clusters)
-    table = confusion(replace(partition, cluster_names=names), np.asarray(classes, dtype=str))
+    known = np.asarray(classes, dtype=str)
+    table = confusion(replace(partition, cluster_names=names), known)
     rows = [(str(name), counts.tolist()) for name, counts in table.iterrows()]
-    return Crosstab(list(table.columns), rows)
+    agreement = f"{adjusted_rand(partition, known):.3f}"
+    if len(table.columns) <= MOST_SETS:
+        return Crosstab(list(table.columns), rows, [], agreement)
+    listed = [(name, sum(counts), _largest(table.columns, counts)) for name, counts in rows]
+    return Crosstab([], [], listed, agreement)
+
+
+def _largest(sets: Iterable[str], counts: Sequence[int]) -> str:
+    """The sets with the most objects, and how many are in others.
+
+    >>> _largest(["{1}", "{2}", "{3}", "{4}", "{1,2}"], [7, 0, 1, 1, 2])
+    '{1} 7, {1,2} 2, {3} 1 and 1 in others'
+    """
+    order = sorted(zip(sets, counts, strict=True), key=lambda item: -item[1])
+    named = ", ".join(f"{name} {count:,}" for name, count in order[:MOST_NAMED] if count)
+    others = sum(count for _, count in order[MOST_NAMED:])
+    return f"{named} and {others:,} in others" if others else named
 
 
 def describe_model(name: str) -> str:

@@ -29,6 +29,7 @@ from credpart.plot._plane import class_codes, principal_plane
 from credpart.report import charts, content, payload
 from credpart.report.profile_table import profile_table
 from credpart.report.script import page_script
+from credpart.report.trust import audit_section, rivals_section
 from credpart.result import CalibratedResult, Fitted, result_of
 
 NUMBERS = {"levels": None}  # of an axis
@@ -145,6 +146,8 @@ def to_html(
         arrays=text,
         objects=objects,
         diagnosis=judged,
+        audit=judged.audit and audit_section(judged.audit),
+        rivals=judged.rivals and rivals_section(judged.rivals),
         **_sections(result, objects, command),
         stored=about["stored"],
         charts=charts,

@@ -584,7 +584,7 @@ class _Body:
         """Take a row."""
         if len(row.cells) != self._width:
             raise self._text.refused(
-                f"be a table with a header row and {self._width} cells in each row",
+                f"be a table with a header row and {_cells(self._width)} in each row",
                 Message(f"{len(row.cells)} in line {row.line}"),
                 self._remedy(row),
             )
@@ -656,3 +656,7 @@ def _check_distinct(text: Text, names: Sequence[str]) -> None:
     if twice:
         got = Message(f"{twice[0]!r} more than once")
         raise text.refused("have distinct column names", got, "Rename the columns.")
+
+
+def _cells(number: int) -> str:
+    return "one cell" if number == 1 else f"{number} cells"

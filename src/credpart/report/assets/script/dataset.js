@@ -3,7 +3,12 @@
 import { objectScores } from "./evidence.js";
 
 const ARRAY_TYPES = { f8: Float64Array, f4: Float32Array, u4: Uint32Array, u2: Uint16Array };
-const DOUBT_AXES = ["overlap", "undecided", "doubt"]; // keys of the scores
+// Axes that the masses give: names for the reader, and keys of the scores.
+const DOUBT_AXES = [
+  { name: "overlap", score: "overlap" },
+  { name: "undecided", score: "undecided" },
+  { name: "doubt (1 − belief)", score: "doubt" },
+];
 const TOO_OLD =
   "This browser cannot decompress the data of the page (it has no DecompressionStream). " +
   "Use a version of Chrome, Edge, Firefox or Safari from 2024 or later.";
@@ -57,9 +62,8 @@ function dataset(description, arrays) {
     classNames: description.classes,
     columnNames: description.names,
     words: description.words,
-    axes: [...description.axes, ...DOUBT_AXES.map((name) => ({ name, weights: null }))],
-    firstComponent:
-      description.axes.length > description.names.length ? description.names.length : 0,
+    axes: [...description.axes, ...DOUBT_AXES.map((axis) => ({ ...axis, weights: null }))],
+    firstAxes: firstAxes(description.axes.length, description.names.length),
     ellipses: description.ellipses,
     clusterColours: description.colours,
     classColours: description.class_colours,
@@ -82,6 +86,15 @@ function dataset(description, arrays) {
   };
   data.scores = objectScores(data);
   return data;
+}
+
+// What the picture begins with: principal components if there are any, else the first two columns;
+// one column is drawn against the doubt, which lies in its overlaps.
+function firstAxes(linear, columns) {
+  if (linear > columns) {
+    return [columns, columns + 1];
+  }
+  return columns > 1 ? [0, 1] : [0, linear + DOUBT_AXES.length - 1];
 }
 
 function firstByName(ids) {

@@ -21,3 +21,8 @@ function complete(made, attributes, children) {
 }
 
 export const note = (text) => element("p", { class: "note" }, text);
+
+// Say a sentence to a screen reader; it is not seen.
+export function tell(sentence) {
+  byId("told").textContent = sentence;
+}

@@ -9,10 +9,13 @@ const ELLIPSES = [
 ];
 const STEPS = 72; // points of an ellipse
 
+export const ELLIPSES_HOLD = "ellipses hold 50 % and 90 % of a cluster";
+
+// An axis that is no linear function of the columns has no normal distribution.
+export const canHaveEllipses = (data, axes) =>
+  data.ellipses !== null && axes.every((axis) => data.axes[axis].weights);
+
 export function drawEllipses(context, { data, size, view, xAxis, yAxis, dark }) {
-  if (!xAxis.weights || !yAxis.weights) {
-    return; // An axis that is no linear function of the columns has no normal distribution.
-  }
   const { toPixelX, toPixelY } = pixelScales(view, size);
   data.ellipses.means.forEach((mean, cluster) => {
     const centre = [xAxis, yAxis].map((axis) => dot(axis.weights, mean) - axis.center);

@@ -2,6 +2,7 @@
 
 import { COLOURINGS } from "./colourings.js";
 import { byId, element } from "./dom.js";
+import { canHaveEllipses, ELLIPSES_HOLD } from "./ellipses.js";
 import { memoize } from "./memoize.js";
 import { swatch, symbolOf } from "./symbols.js";
 import { isDark } from "./theme.js";
@@ -11,16 +12,29 @@ export function renderLegends(state) {
   renderClusterSymbols(state);
 }
 
+// Entries of the legend of the picture.
+export const legendEntries = memoize(
+  ({ data, colouring, showsEllipses, xAxis, yAxis }) => ({
+    data,
+    colouring,
+    hasEllipses: showsEllipses && canHaveEllipses(data, [xAxis, yAxis]),
+  }),
+  ({ data, colouring, hasEllipses }) => [
+    ...COLOURINGS[colouring].legend(data),
+    ...(hasEllipses ? [{ text: ELLIPSES_HOLD }] : []),
+  ],
+);
+
 const renderPictureLegend = memoize(
-  (state) => ({ data: state.data, colouring: state.colouring, dark: isDark(state) }),
-  ({ data, colouring, dark }) => {
-    const entries = COLOURINGS[colouring].legend(data).map((entry) => {
+  (state) => ({ data: state.data, entries: legendEntries(state), dark: isDark(state) }),
+  ({ data, entries, dark }) => {
+    const shown = entries.map((entry) => {
       const image = entry.symbol
         ? [element("span", { class: "swatch" }, swatch(data, entry, dark))]
         : [];
       return element("span", {}, ...image, entry.text);
     });
-    byId("legend").replaceChildren(...entries);
+    byId("legend").replaceChildren(...shown);
   },
 );
 

@@ -2,6 +2,7 @@
 
 import { unpack } from "./dataset.js";
 import { byId } from "./dom.js";
+import { listenToDownloads } from "./download.js";
 import { listenToPage } from "./page-events.js";
 import { pictureSize } from "./picture.js";
 import { listenToPicture } from "./picture-events.js";
@@ -24,6 +25,7 @@ async function start() {
   listenToPicture(store);
   listenToTable(store);
   listenToPage(store);
+  listenToDownloads(store);
   store.update({});
   // The only global name, for tests and for the console of the browser.
   window.credpartReport = {

@@ -1,7 +1,7 @@
 // What is said about one object: its cluster, its masses, its values.
 
 import { setColour } from "./colourings.js";
-import { byId, element, note, svgElement } from "./dom.js";
+import { element, note, svgElement, tell } from "./dom.js";
 import { clusterBounds, isOutlier, massesOf } from "./evidence.js";
 import { shortNumber, threeDecimals } from "./format.js";
 import { memoize } from "./memoize.js";
@@ -9,7 +9,6 @@ import { adapted } from "./theme.js";
 
 const SMALLEST_SHOWN = 0.0005; // a mass that three decimals show
 const MOST_MASSES = 6; // in a table
-const MOST_ANNOUNCED = 3; // masses
 const MOST_VALUES = 5; // columns in the tip
 
 // The sets with a visible mass, the largest mass first.
@@ -61,7 +60,7 @@ export function clusterSentence(data, i) {
   const known = data.classLabels ? `, class ${data.classNames[data.classLabels[i]]}` : "";
   const name = data.clusterNames[cluster];
   if (isOutlier(data, i)) {
-    return `An outlier, in no cluster${known}. Cluster ${name}: plausibility ${plausibility}.`;
+    return `An outlier, in no cluster (cluster ${name}: plausibility ${plausibility})${known}.`;
   }
   const named = `${name}, ${data.words[data.verdicts[i]]}`;
   return `Cluster ${named}: belief ${belief}, plausibility ${plausibility}${known}.`;
@@ -87,17 +86,14 @@ export function objectCard(data, i, letter, dark) {
   );
 }
 
-// For those who use a screen reader.
+// For those who use a screen reader: one sentence on the object that was reached.
 export const renderAnnouncement = memoize(
   ({ data, announced }) => ({ data, announced }),
   ({ data, announced }) => {
-    if (announced === null) {
-      return;
+    if (announced !== null) {
+      tell(`${data.ids[announced]}: ${inClause(clusterSentence(data, announced))}`);
     }
-    const masses = largestMasses(data, announced)
-      .slice(0, MOST_ANNOUNCED)
-      .map(({ mass, set }) => `${data.setNames[set]} ${threeDecimals(mass)}`);
-    const sentence = clusterSentence(data, announced);
-    byId("told").textContent = `${data.ids[announced]}. ${sentence} Masses: ${masses.join(", ")}.`;
   },
 );
+
+const inClause = (sentence) => sentence[0].toLowerCase() + sentence.slice(1);

@@ -1,6 +1,6 @@
 // The chosen objects, and whether they are in the same cluster.
 
-import { byId, element, note, svgElement } from "./dom.js";
+import { byId, element, note, svgElement, tell } from "./dom.js";
 import { pairBounds } from "./evidence.js";
 import { threeDecimals, withThousands } from "./format.js";
 import { memoize } from "./memoize.js";
@@ -29,6 +29,7 @@ export function renderPair(state) {
   renderError(state);
   renderCards(state);
   renderAnswer(state);
+  announceAnswer(state);
 }
 
 const renderFields = memoize(
@@ -61,6 +62,16 @@ const renderAnswer = memoize(
     const missing = chosen.filter((i) => i === null).length;
     const parts = missing ? [invitation(missing)] : answer(data, ...chosen, dark);
     byId("interval").replaceChildren(...parts);
+  },
+);
+
+const announceAnswer = memoize(
+  ({ data, chosen }) => ({ data, chosen }),
+  ({ data, chosen: [i, j] }) => {
+    if (i !== null && j !== null) {
+      const question = `Are ${data.ids[i]} and ${data.ids[j]} in the same cluster`;
+      tell(`${question}? ${verdictSentence(...pairBounds(data, i, j))}`);
+    }
   },
 );
 

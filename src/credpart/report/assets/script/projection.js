@@ -15,7 +15,7 @@ export const coordinates = memoize(
 function alongAxis(data, index) {
   const axis = data.axes[index];
   if (!axis.weights) {
-    return data.scores[axis.name];
+    return data.scores[axis.score];
   }
   const result = new Float64Array(data.n);
   for (let i = 0; i < data.n; i++) {

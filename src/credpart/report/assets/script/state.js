@@ -1,7 +1,7 @@
 // The one state of the page.  All that is shown is a function of it.
 
 export function initialState(data, browser) {
-  const firstAxis = data.firstComponent;
+  const [xAxis, yAxis] = data.firstAxes;
   return {
     data,
     // The page as a whole.
@@ -9,8 +9,8 @@ export function initialState(data, browser) {
     ...browser, // `prefersDark`, `isPrintMedium`, and `size` of the picture in pixels
     printing: false,
     // The picture of the objects.
-    xAxis: firstAxis, // index into `data.axes`
-    yAxis: firstAxis + 1,
+    xAxis, // index into `data.axes`
+    yAxis,
     colouring: "set", // key of `COLOURINGS`
     showsEllipses: true,
     view: null, // visible ranges { x, y } of the axes; null shows all objects

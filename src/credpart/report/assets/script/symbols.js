@@ -73,12 +73,14 @@ export function drawSymbol(context, { symbol, colour, radius, dark }) {
 
 // Draw the ring of an object that is not sure around the origin of the context.
 export function drawRing(context, { n, radius, dark }) {
+  context.save();
   context.beginPath();
   context.arc(0, 0, radius, 0, 2 * Math.PI);
   context.strokeStyle = themeColours(dark).text;
-  context.globalAlpha = n > THIN_RINGS_ABOVE ? 0.55 : 0.8;
+  context.globalAlpha *= n > THIN_RINGS_ABOVE ? 0.55 : 0.8;
   context.lineWidth = n > THIN_RINGS_ABOVE ? 0.8 : 1.2;
   context.stroke();
+  context.restore();
 }
 
 // A canvas with one symbol, as it stands in legends.

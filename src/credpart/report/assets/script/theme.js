@@ -3,6 +3,9 @@
 const DARK = "(prefers-color-scheme: dark)";
 const PRINT = "print";
 const BRIGHTNESS = [0.3, 0.59, 0.11]; // how much red, green and blue contribute
+const DARK_COLOUR = 0.3; // brightness below which a colour is hardly seen on a dark page
+const BLACK = 40; // the largest part of a colour that counts as black
+const STRONG = 235; // the largest part of a dark colour on a dark page
 
 const LIGHT_COLOURS = {
   background: "#ffffff",
@@ -45,22 +48,18 @@ const partsOf = (hex) => [1, 3, 5].map((start) => Number.parseInt(hex.slice(star
 const toHex = (parts) =>
   `#${parts.map((part) => Math.round(part).toString(16).padStart(2, "0")).join("")}`;
 
-// A colour of the data on the background of the theme: dark colours are lighter on a dark one.
+// A colour of the data on the background of the theme, as `on_dark` of charts.py has it: on a dark
+// one, dark colours are as strong as they can be, and a little lighter; black is light grey.
 export function adapted(hex, dark) {
-  if (!dark) {
-    return hex;
-  }
   const parts = partsOf(hex);
   const brightness = parts.reduce((sum, part, k) => sum + BRIGHTNESS[k] * part, 0) / 255;
-  const share = lighteningOf(brightness);
-  return toHex(parts.map((part) => part + share * (255 - part)));
-}
-
-function lighteningOf(brightness) {
-  if (brightness < 0.1) {
-    return 0.85;
+  if (!dark || brightness >= DARK_COLOUR) {
+    return hex;
   }
-  return brightness < 0.3 ? 0.4 : 0;
+  const largest = Math.max(...parts);
+  const isBlack = largest < BLACK;
+  const [factor, share] = isBlack ? [1, 0.85] : [STRONG / largest, 0.2];
+  return toHex(parts.map((part) => factor * part + share * (255 - factor * part)));
 }
 
 export function meanColour(colours) {

@@ -1,0 +1,128 @@
+// What the picture of the objects consists of, drawn on a canvas or as SVG.
+
+import { drawEllipses } from "./ellipses.js";
+import { pixelScales, plotArea } from "./projection.js";
+import { drawRing, drawSymbol, hasRings, symbolRadius } from "./symbols.js";
+import { themeColours } from "./theme.js";
+import { axisTicks } from "./ticks.js";
+
+const PIXELS_PER_TICK = { x: 80, y: 50 }; // at least
+const TRANSPARENT_ABOVE = 4000; // objects
+const FAINT = 0.12; // opacity of objects that the table leaves out
+const MARK_DISTANCE = 5; // pixels from a symbol to the circle around it
+const REACH_OF_SYMBOL = 4; // pixels around a symbol that its ring may need
+
+export const FONT = "12px system-ui, sans-serif";
+
+// The picture without marks.  `drawObject` draws the object i at a place.
+export function drawScene(context, picture, drawObject) {
+  const { size, dark } = picture;
+  context.fillStyle = themeColours(dark).background;
+  context.fillRect(0, 0, size.width, size.height);
+  drawAxes(context, picture);
+  const area = plotArea(size);
+  context.save();
+  context.beginPath();
+  context.rect(area.left, area.top, area.right - area.left, area.bottom - area.top);
+  context.clip();
+  drawObjects(context, picture, drawObject);
+  if (picture.hasEllipses) {
+    drawEllipses(context, picture);
+  }
+  context.restore();
+}
+
+function drawAxes(context, { size, view, xAxis, yAxis, dark }) {
+  const { text, secondary, grid } = themeColours(dark);
+  const area = plotArea(size);
+  const { toPixelX, toPixelY } = pixelScales(view, size);
+  const most = (length, distance) => Math.max(2, Math.floor(length / distance));
+  context.font = FONT;
+  context.strokeStyle = grid;
+  context.lineWidth = 1;
+  context.fillStyle = secondary;
+
+  context.textAlign = "center";
+  const alongX = axisTicks(xAxis, view.x, most(area.right - area.left, PIXELS_PER_TICK.x));
+  for (const tick of alongX.ticks) {
+    const x = toPixelX(tick);
+    drawLine(context, [x, area.top], [x, area.bottom]);
+    context.fillText(alongX.text(tick), x, area.bottom + 16, PIXELS_PER_TICK.x - 2);
+  }
+  context.textAlign = "right";
+  const alongY = axisTicks(yAxis, view.y, most(area.bottom - area.top, PIXELS_PER_TICK.y));
+  for (const tick of alongY.ticks) {
+    const y = toPixelY(tick);
+    drawLine(context, [area.left, y], [area.right, y]);
+    context.fillText(alongY.text(tick), area.left - 6, y + 4, area.left - 22);
+  }
+
+  context.fillStyle = text;
+  context.textAlign = "center";
+  const middle = { x: (area.left + area.right) / 2, y: (area.top + area.bottom) / 2 };
+  context.fillText(xAxis.name, middle.x, size.height - 8, area.right - area.left);
+  context.save();
+  context.translate(12, middle.y);
+  context.rotate(-Math.PI / 2);
+  context.fillText(yAxis.name, 0, 0, area.bottom - area.top);
+  context.restore();
+}
+
+function drawLine(context, from, to) {
+  context.beginPath();
+  context.moveTo(...from);
+  context.lineTo(...to);
+  context.stroke();
+}
+
+export const symbolReach = (data) => symbolRadius(data) + REACH_OF_SYMBOL;
+
+function drawObjects(context, { data, size, places, isInTable }, drawObject) {
+  const reach = 2 * symbolReach(data);
+  const opacity = data.n > TRANSPARENT_ABOVE ? 0.7 : 0.9;
+  const isInside = (place, length) => place > -reach && place < length + reach;
+  // The least sure objects, which come first, are drawn last and so lie on top.
+  for (let rank = data.n - 1; rank >= 0; rank--) {
+    const i = data.order[rank];
+    const [x, y] = [places.x[i], places.y[i]];
+    if (isInside(x, size.width) && isInside(y, size.height)) {
+      context.globalAlpha = isInTable === null || isInTable[i] ? opacity : FAINT;
+      drawObject(i, x, y);
+    }
+  }
+  context.globalAlpha = 1;
+}
+
+// The symbol of an object around the origin of the context.
+export function drawAppearance(context, data, { symbol, colour, isRinged }, dark) {
+  const radius = symbolRadius(data);
+  drawSymbol(context, { symbol, colour, radius, dark });
+  if (isRinged && hasRings(data)) {
+    drawRing(context, { n: data.n, radius: radius + 1.8, dark });
+  }
+}
+
+// A circle around an object, with a letter beside it if the object is chosen.
+export function drawMark(context, { size, places, radius, colours }, i, letter) {
+  const area = plotArea(size);
+  const [x, y] = [places.x[i], places.y[i]];
+  if (x < area.left || x > area.right || y < area.top || y > area.bottom) {
+    return;
+  }
+  const reach = radius + MARK_DISTANCE;
+  context.beginPath();
+  context.arc(x, y, reach, 0, 2 * Math.PI);
+  context.lineWidth = 2.5;
+  context.strokeStyle = colours.text;
+  context.stroke();
+  if (!letter) {
+    return;
+  }
+  context.font = "bold 14px system-ui, sans-serif";
+  context.textAlign = "left";
+  context.lineWidth = 4;
+  context.strokeStyle = colours.background;
+  context.strokeText(letter, x + reach + 2, y + 5);
+  context.fillStyle = colours.text;
+  context.fillText(letter, x + reach + 2, y + 5);
+}

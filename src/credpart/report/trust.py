@@ -1,0 +1,179 @@
+"""What the page shows of the audit, and of the rivals of a fit: what the verdict rests on."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from credpart._audit import Audit
+from credpart._rivals import Rivals
+
+SHOWN_LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+ERRORS = 2.0  # standard errors that a bar reaches to each side
+MOST_RIVALS = 12  # rows of the table, unless more are plausible
+MOST_CHANGED = 12  # objects that are named
+
+
+class CoverageRow(NamedTuple):
+    """Coverage of some intervals; places are percentages of the width of a bar."""
+
+    name: str
+    pairs: str  # the share of the pairs; empty where it is of all of them
+    coverage: str
+    error: str
+    length: str
+    place: str
+    start: str
+    width: str
+    is_own: bool  # whether these are the intervals of the fit
+
+
+class AuditSection(NamedTuple):
+    """What an audit found, as the page shows it."""
+
+    level: str
+    nominal: str
+    coverage: str
+    error: str
+    partition: str
+    partition_error: str
+    recommended: str
+    is_reached: bool
+    sense: str  # "short", "ample" or "right": coverage against what is asked for
+    n_datasets: int
+    n_replicates: int
+    failed: str  # how many data sets could not be clustered, and why; empty: none
+    by_level: list[CoverageRow]
+    by_tenth: list[CoverageRow]
+    wanted: str  # place of the coverage that is asked for
+
+
+def audit_section(found: Audit) -> AuditSection:
+    """The figures of an audit, and how they compare with what is asked for."""
+    level, nominal = found.level, found.nominal_level
+    shown = [
+        float(at)
+        for at in found.by_level.index
+        if round(float(at), 6) in {*SHOWN_LEVELS, round(level, 6)}
+    ]
+    # A difference of less than two standard errors says nothing.
+    distance = (found.coverage - nominal) / (found.standard_error or np.inf)
+    return AuditSection(
+        level=percent(level),
+        nominal=percent(nominal),
+        coverage=in_tenths(found.coverage),
+        error=in_tenths(found.standard_error),
+        partition=in_tenths(found.coverage_partition),
+        partition_error=in_tenths(found.standard_error_partition),
+        recommended=f"{found.recommended_level:.4g}",
+        is_reached=found.is_reached,
+        sense="short" if distance < -ERRORS else "ample" if distance > ERRORS else "right",
+        n_datasets=found.n_datasets - found.n_failed,
+        n_replicates=found.n_replicates,
+        failed=found.basis.partition("; ")[2],
+        by_level=[
+            _row(percent(at), "", found.by_level.loc[at], is_own=bool(np.isclose(at, level)))
+            for at in shown
+        ],
+        by_tenth=[
+            _row(str(tenth), in_tenths(row["pairs"]), row)
+            for tenth, row in found.by_decile.iterrows()
+            if np.isfinite(row["coverage"])
+        ],
+        wanted=f"{100.0 * nominal:.2f}",
+    )
+
+
+def _row(name: str, pairs: str, row: Any, *, is_own: bool = False) -> CoverageRow:
+    coverage, error = float(row["coverage"]), float(row["standard_error"])
+    reach = ERRORS * float(np.nan_to_num(error))
+    low, high = max(0.0, coverage - reach), min(1.0, coverage + reach)
+    return CoverageRow(
+        name,
+        pairs,
+        f"{coverage:.3f}",
+        "" if np.isnan(error) else f"{error:.3f}",
+        f"{row['length']:.3f}",
+        f"{100.0 * coverage:.2f}",
+        f"{100.0 * low:.2f}",
+        f"{100.0 * (high - low):.2f}",
+        is_own,
+    )
+
+
+class RivalRow(NamedTuple):
+    """Another mixture of the same data, and what it changes."""
+
+    n_clusters: int
+    model: str
+    lead: str
+    is_plausible: bool
+    outside: str
+    relabelled: int
+    left_set: int
+
+
+class RivalsSection(NamedTuple):
+    """The rivals of a fit, as the page shows them."""
+
+    model: str
+    n_clusters: int
+    bound: str
+    n_rivals: int
+    n_plausible: int
+    rows: list[RivalRow]
+    n_left_out: int
+    changed: list[str]  # objects that a plausible rival puts into another cluster
+    n_changed: int
+    n_missing: int  # that could not be fitted
+
+
+def rivals_section(found: Rivals) -> RivalsSection:
+    """The best rivals by BIC: all that are plausible, and others up to a number of rows."""
+    table = found.table
+    n_plausible = int(table["plausible"].sum())
+    best = table.head(max(MOST_RIVALS, n_plausible))
+    rows = [
+        RivalRow(
+            int(row["n_clusters"]),
+            str(row["model"]),
+            f"{row['lead']:+.1f}",
+            bool(row["plausible"]),
+            in_tenths(row["outside"]),
+            int(row["relabelled"]),
+            int(row["left_set"]),
+        )
+        for _, row in best.iterrows()
+    ]
+    names = list(dict.fromkeys(map(str, found.objects["object"])))
+    return RivalsSection(
+        found.model,
+        found.n_clusters,
+        f"{found.bound:g}",
+        len(table),
+        n_plausible,
+        rows,
+        len(table) - len(rows),
+        names[:MOST_CHANGED],
+        len(names),
+        len(found.missing),
+    )
+
+
+def percent(share: float) -> str:
+    """A share that was chosen, as a percentage.
+
+    >>> percent(0.9), percent(0.9975)
+    ('90 %', '99.75 %')
+    """
+    return f"{100.0 * share:.4g} %"
+
+
+def in_tenths(share: float) -> str:
+    """A share that was measured, in tenths of a percent; nothing where it is not known.
+
+    >>> in_tenths(0.99571), in_tenths(0.0002), in_tenths(0.0), in_tenths(float("nan"))
+    ('99.6 %', 'below 0.1 %', '0.0 %', '')
+    """
+    if np.isnan(share):
+        return ""
+    return "below 0.1 %" if 0.0 < share < 0.0005 else f"{100.0 * share:.1f} %"
