@@ -69,7 +69,7 @@ def literal_row(masses, partition, lower, upper, weights):
     [
         ("auto", 180, (None, None)),
         ("auto", 2000, (None, 18)),
-        ("auto", 2001, (1000, 18)),
+        ("auto", 2001, (1000, 30)),
         ("all", 50_000, (None, None)),
         (40, 50_000, (1000, 40)),
         (400, 50_000, (1600, 400)),
@@ -289,7 +289,7 @@ def test_a_large_fit_has_all_that_a_small_one_has(large, tmp_path):
     assert large.partition_.n_objects == 3000
     assert large.intervals_.n_objects == large.result_.compared.n_objects < 1100
     assert large.intervals(level=0.8).n_objects == large.intervals_.n_objects
-    assert "18 landmarks" in large.summary()
+    assert "30 landmarks" in large.summary()
     assert 0.0 <= diagnose(large, audit=0, rivals=False).covered <= 1.0
     ax = plot.ApproximationDisplay.from_estimator(large).ax_
     assert ax.get_xlabel()

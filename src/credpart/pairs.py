@@ -47,7 +47,9 @@ MOST_COMPARED = 2000  # objects up to which "auto" compares all pairs
 SAMPLED = 1000  # objects of a sample
 SAMPLED_FOR_EACH = 4  # objects of a sample for each landmark, at least
 FEWEST = 20  # objects of each cluster in a sample, if it has as many
-PER_PAIR, PER_CLUSTER = 3, 15  # landmarks for each single and pair of clusters; for each cluster
+PER_PAIR = 3  # landmarks for each single and pair of clusters
+PER_PAIR_SAMPLED = 5  # the same, where they give most fitted objects their masses too
+PER_CLUSTER = 15  # landmarks for each cluster, at most
 EACH_FOR = 10  # objects that a landmark must stand for, on average, to be worth its error
 COLUMNS = 256  # objects of the sample whose intervals describe an object to k-means
 
@@ -77,13 +79,14 @@ def pairs_of(option: str | int, n: int, n_clusters: int) -> ComparedPairs:
     >>> pairs_of("auto", 300, 3)
     ComparedPairs(n_sampled=None, n_landmarks=18)
     >>> pairs_of("auto", 5000, 3)
-    ComparedPairs(n_sampled=1000, n_landmarks=18)
+    ComparedPairs(n_sampled=1000, n_landmarks=30)
     """
     if option == "all":
         return ALL
     if isinstance(option, str):
         c = n_clusters
-        number = min(PER_PAIR * c * (c + 1) // 2, PER_CLUSTER * c)
+        per_pair = PER_PAIR if n <= MOST_COMPARED else PER_PAIR_SAMPLED
+        number = min(per_pair * c * (c + 1) // 2, PER_CLUSTER * c)
         n_landmarks = number if number * EACH_FOR < n else n
         n_sampled = n if n <= MOST_COMPARED else max(SAMPLED, SAMPLED_FOR_EACH * number)
     else:
