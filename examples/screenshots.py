@@ -60,14 +60,16 @@ def picture_of_report(page: Page, path: Path) -> None:
     )
     page.wait_for_timeout(300)
     last = page.locator("#objects").bounding_box()
-    height = int(last["y"] + last["height"]) + 12
-    save(page.screenshot(full_page=True), "report.png", height)
+    top, bottom = int(last["y"]) - 12, int(last["y"] + last["height"]) + 12
+    picture = page.screenshot(full_page=True)
+    save(picture, "report.png", 0, bottom)
+    save(picture, "objects.png", top, bottom)
 
 
-def save(picture: bytes, name: str, height: int | None = None) -> None:
-    """Write the upper part of a picture, in few colours."""
+def save(picture: bytes, name: str, top: int = 0, bottom: int | None = None) -> None:
+    """Write a picture, or a part of its height, in few colours."""
     image = Image.open(io.BytesIO(picture)).convert("RGB")
-    image = image.crop((0, 0, image.width, height or image.height))
+    image = image.crop((0, top, image.width, bottom or image.height))
     image.quantize(128, dither=Image.Dither.NONE).save(IMAGES / name, optimize=True)
 
 

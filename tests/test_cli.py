@@ -158,6 +158,11 @@ def test_report_is_made_again(fitted, tmp_path):
     assert run("report", fitted, "--out", tmp_path / "page.html") == 2
 
 
+def test_a_data_set_that_is_not_there_is_named_as_the_help_names_it(capsys):
+    assert run("datasets", "nothing") == 2
+    assert capsys.readouterr().err.startswith("credpart: NAME must be one of 'iris'")
+
+
 def test_a_report_has_no_folder_of_the_data(tmp_path, monkeypatch):
     folder = tmp_path / "of ada"
     folder.mkdir()
@@ -174,6 +179,19 @@ def test_a_report_has_no_folder_of_the_data(tmp_path, monkeypatch):
         assert "--replicates 200" in page  # what to do
         assert tmp_path.name not in page
     assert "of ada" in (folder / "out" / "summary.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["", "fit", "select", "predict", "compare", "plot", "profile", "report", "audit", "datasets"],
+)
+def test_help_fits_a_terminal_of_80_columns(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run(*command.split(), "--help") == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert max(map(len, shown)) <= 80
+    assert "…" not in "".join(shown)  # nothing is cut
 
 
 def test_datasets_are_listed_and_printed(capsys, tmp_path):

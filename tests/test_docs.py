@@ -30,11 +30,8 @@ DOCS = ROOT / "docs"
 PAGES = sorted(
     page for page in DOCS.rglob("*.md") if not {"_build", "gallery", "generated"} & set(page.parts)
 )
-INSTALLATION = (
-    "python3 -m venv",
-    ".venv/bin/",
-    ". .venv/bin/activate",
-)  # what CI does itself, as the README says
+# What CI does itself, as the README says.
+INSTALLATION = ("python3 -m venv", ".venv/bin/", ". .venv/bin/activate")
 PUBLIC = ["credpart"]
 PUBLIC += [
     f"credpart.{name}"

@@ -20,7 +20,7 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 from credpart import CalibratedClustering, diagnose
-from credpart._rivals import CHANGES
+from credpart._rivals import CHANGES, COLUMNS, Rivals
 from credpart.cli.folder import masses_table
 from credpart.cli.spreadsheet import write_csv
 from credpart.datasets import load_butterfly, load_iris
@@ -634,9 +634,13 @@ def test_payloads_in_columns_ids_and_classes_do_not_run(opened, tmp_path):
     )
     model = CalibratedClustering(2, model="EII", n_replicates=20, random_state=0).fit(X)
     ids = [*PAYLOADS, *(text + "!" for text in PAYLOADS)]
-    found = diagnose(model, audit=0, rivals=True)
     moved = pd.DataFrame([[3, "EII", text, 1, text, 2] for text in ids], columns=list(CHANGES))
-    found = replace(found, rivals=replace(found.rivals, objects=moved, model=PAYLOADS[0]))
+    others = pd.DataFrame([[3, PAYLOADS[0], -9.0, -1.0, True, 0.5, 9, 9]], columns=list(COLUMNS))
+    known = {"model": PAYLOADS[0], "n_clusters": 2, "bic": -8.0, "bound": 2.0, "n_pairs": 9}
+    found = replace(
+        diagnose(model, audit=0, rivals=False),
+        rivals=Rivals(table=others, objects=moved, missing={}, **known),
+    )
     told = {"ids": ids, "classes": PAYLOADS * 2, "diagnosis": found}
     page = opened(write_report(model, tmp_path / "p.html", **told))
     assert ", ".join(PAYLOADS[:8]) in page.locator("#rivals").text_content()

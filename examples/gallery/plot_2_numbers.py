@@ -19,7 +19,7 @@ from credpart.datasets import load_iris
 iris = load_iris()
 model = CalibratedClustering(3, model="VEV", n_replicates=200, random_state=0).fit(iris.X)
 partition = model.partition_
-flowers = {"sure": 0, "probable": 56, "undecided": 70}
+flowers = {"sure": 0, "undecided, belief 0.7": 56, "undecided, belief 0.01": 70}
 
 figure, panels = plt.subplots(1, 3, figsize=(9, 2.6), sharey=True, layout="constrained")
 for ax, (title, row) in zip(panels, flowers.items(), strict=True):

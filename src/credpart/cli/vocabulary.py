@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # `credpart --help` needs no NumPy
 OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the command line has them
     "X": "the data",
     "source": "SOURCE",
+    "name": "NAME",
     "path": "MODEL",
     "n_clusters": "--clusters",
     "model": "--model",
