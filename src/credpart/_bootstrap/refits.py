@@ -88,7 +88,8 @@ def contenders(plan: Plan, refits: Sequence[Refits]) -> Plan:
     kept: parametric samples are drawn from it.
     """
     lead = np.ma.masked_invalid(np.concatenate([some.lead for some in refits]))
-    chance = (lead.mean(axis=0) + SPREADS * lead.std(axis=0)).filled(-np.inf)
+    with np.errstate(over="ignore"):  # a model that hardly fits at all may be that far below
+        chance = (lead.mean(axis=0) + SPREADS * lead.std(axis=0)).filled(-np.inf)
     is_kept = (chance >= 0.0) | (lead == 0.0).any(axis=0).filled(False)
     is_kept[0] = True
     return replace(plan, fits=tuple(plan.fits[i] for i in np.flatnonzero(is_kept)))

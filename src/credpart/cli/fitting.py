@@ -217,7 +217,7 @@ def rows_of_file(rows: IntArray | None) -> Iterator[None]:
         yield
     except CredpartError as error:
         if rows is not None:
-            error.message = error.message.with_rows(rows)
+            error.message = error.message.with_rows(rows.tolist())
         raise
 
 
