@@ -382,7 +382,12 @@ def test_random_states():
 
 
 @pytest.mark.filterwarnings("ignore::credpart.errors.CredpartWarning")
-@parametrize_with_checks([CalibratedClustering(3, model=["EII", "VII", "VVI"], n_replicates=20)])
+@parametrize_with_checks(
+    [
+        CalibratedClustering(3, model=["EII", "VVI"], n_replicates=20),
+        CalibratedClustering(3, model="EII", noise=True, missing="model", n_replicates=20),
+    ]
+)
 def test_the_estimator_meets_the_contract(estimator, check):
     check(estimator)
 

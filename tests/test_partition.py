@@ -344,6 +344,9 @@ def test_normalize_adds_omega_only_for_an_object_wholly_outside():
     normal = EvidentialPartition([[1.0, 0, 0, 0]], sets).normalize()
     assert normal.focal_sets[-1].all()
     assert normal.masses.tolist() == [[0.0, 0.0, 0.0, 1.0]]
+    # A rest as small as the accuracy of fitted masses says nothing of clusters either.
+    rest = EvidentialPartition([[1.0 - 1e-9, 1e-9, 0, 0]], sets).normalize()
+    assert rest.masses.tolist() == [[0.0, 0.0, 0.0, 1.0]]
     alone = EvidentialPartition([[1.0]], [[0, 0]]).normalize()
     assert alone.focal_sets.tolist() == [[True, True]]
 

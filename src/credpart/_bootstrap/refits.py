@@ -82,7 +82,8 @@ def contenders(plan: Plan, refits: Sequence[Refits]) -> Plan:
     kept: parametric samples are drawn from it.
     """
     behind = np.ma.masked_invalid(np.concatenate([some.behind for some in refits]))
-    least = (behind.mean(axis=0) - SPREADS * behind.std(axis=0)).filled(np.inf)
+    with np.errstate(over="ignore"):  # a model that hardly fits at all may be that far behind
+        least = (behind.mean(axis=0) - SPREADS * behind.std(axis=0)).filled(np.inf)
     is_kept = (least <= 0.0) | (behind == 0.0).any(axis=0).filled(False)
     is_kept[0] = True
     return replace(plan, fits=tuple(plan.fits[i] for i in np.flatnonzero(is_kept)))

@@ -5,7 +5,7 @@ import numpy as np
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart.focal import inclusion_matrix, intersection_matrix
 
-TIED = 1e-6  # difference of plausibilities that is within the accuracy of fitted masses
+TIED = 1e-6  # difference of masses or plausibilities within the accuracy of fitted masses
 
 
 def belief(masses: Array, focal: BoolArray, sets: BoolArray) -> Array:
@@ -26,17 +26,17 @@ def _total(masses: Array, counted: Array, sets: BoolArray) -> Array:
 def normalized(masses: Array, focal: BoolArray) -> tuple[Array, BoolArray]:
     """Return masses and focal sets without the empty set, by Dempster's normalisation.
 
-    It is not defined for an object with all its mass on the empty set; nothing is then known
-    of its cluster, and it gets the vacuous mass function.
+    It is not defined for an object with all its mass on the empty set, to within the accuracy of
+    fitted masses; nothing is then known of its cluster, and it gets the vacuous mass function.
     """
     nonempty = focal.any(axis=1)
     masses, focal = masses[:, nonempty], focal[nonempty]
     totals = masses.sum(axis=1, keepdims=True)
-    lost = totals[:, 0] == 0.0
+    lost = totals[:, 0] <= TIED
     if lost.any() and not focal.all(axis=1).any():
         focal = np.vstack([focal, np.ones((1, focal.shape[1]), dtype=bool)])
         masses = np.hstack([masses, np.zeros((len(masses), 1))])
-    masses = masses / np.where(totals == 0.0, 1.0, totals)
+    masses = np.where(lost[:, None], 0.0, masses) / np.where(lost[:, None], 1.0, totals)
     masses[np.ix_(lost, focal.all(axis=1))] = 1.0
     return masses, focal
 
