@@ -72,17 +72,17 @@ def _are_classes(value: Any, n: int) -> bool:
 def _is_way_of_reading(value: Any, n: int) -> bool:
     """How the table was read; of it, ``predict`` takes the transform."""
     if value is not None:
-        transform_of(value)  # an error if it is none
+        transform_of(value)
     return True
 
 
 def transform_of(table: Mapping[str, Any]) -> dict[str, Any]:
     """What a `Transform` is made from, out of the note on how a table was read."""
-    said = table["transform"]
+    given: dict[str, Any] = dict(table["transform"])
     told: dict[str, Any] = {
-        name: tuple(v) if isinstance(v, list) else v for name, v in said.items()
+        name: tuple(part) if isinstance(part, list) else part for name, part in given.items()
     }
-    Transform(**told)
+    Transform(**told)  # an error if it is none
     return told
 
 
