@@ -261,6 +261,7 @@ def test_of_large_data_sets_the_pairs_of_some_objects_are_counted(model, found, 
 def test_results_with_a_sample_and_landmarks_are_audited(monkeypatch):
     monkeypatch.setattr(pairs, "MOST_COMPARED", 30)
     monkeypatch.setattr(pairs, "SAMPLED", 25)
+    monkeypatch.setattr(pairs, "PER_PAIR_SAMPLED", 2)
     model = CalibratedClustering(2, model="EII", n_replicates=10, level=0.5, random_state=0).fit(X)
     assert model.result_.is_sampled
     seen = audit(model, 2)

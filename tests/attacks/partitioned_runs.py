@@ -30,7 +30,7 @@ import pandas as pd
 from credpart import cluster_dataset
 from credpart.datasets import make_mixture1
 from credpart.errors import CredpartError
-from credpart.out_of_core import clustering
+from credpart.out_of_core import resumable_run
 
 N, FILES = 1500, 3
 OPTIONS = {"model": "EII", "n_replicates": 20, "pairs": 6, "random_state": 0, "sample_rows": 300}
@@ -76,14 +76,14 @@ def after(stage: str, change: Callable[[Path], Any]) -> Callable[[Path], Any]:
 
     @contextmanager
     def disturb(place: Path) -> Iterator[None]:
-        original = getattr(clustering, stage)
+        original = getattr(resumable_run, stage)
 
         def changed(*arguments: Any, **options: Any) -> Any:
             value = original(*arguments, **options)
             change(place)
             return value
 
-        with mock.patch.object(clustering, stage, changed):
+        with mock.patch.object(resumable_run, stage, changed):
             yield
 
     return disturb
@@ -94,7 +94,7 @@ def killed_before(stage: str, change: Callable[[Path], Any]) -> Callable[[Path],
 
     @contextmanager
     def disturb(place: Path) -> Iterator[None]:
-        with mock.patch.object(clustering, stage, side_effect=Killed), suppress(Killed):
+        with mock.patch.object(resumable_run, stage, side_effect=Killed), suppress(Killed):
             run(place, resume=True)
         (begun,) = (path for path in place.iterdir() if path.name.startswith(".out"))
         change(begun)
@@ -144,16 +144,16 @@ ATTACKS: dict[str, Callable[[Path], Any]] = {
     "a file has other numbers after the fit": after("refine", other_numbers),
     "a file has other numbers at the end": after("find_result", other_numbers),
     "a stage that was kept is damaged": killed_before(
-        "refine", lambda p: damage(p / clustering.STATE / "select.npz")
+        "refine", lambda p: damage(p / resumable_run.STATE / "select.npz")
     ),
     "a stage that was kept is cut short": killed_before(
-        "find_result", lambda p: cut_short(p / clustering.STATE / "bootstrap.npz")
+        "find_result", lambda p: cut_short(p / resumable_run.STATE / "bootstrap.npz")
     ),
     "a part of the masses is cut short": killed_before(
         "dump_model", lambda p: cut_short(p / "masses/part-00001.parquet")
     ),
     "what the run depends on is damaged": killed_before(
-        "refine", lambda p: (p / clustering.STATE / "run.json").write_text("{")
+        "refine", lambda p: (p / resumable_run.STATE / "run.json").write_text("{")
     ),
     "the disk is full": full_disk,
 }

@@ -90,7 +90,9 @@ class MixtureFamily(ABC, Generic[P]):
     - ``remarks(params)``: sentences for the user.
     - ``n_parameters(structure, c)``: ``n_free``, for families with covariance structures.
     - ``innermost``: the family itself; of one that adds something to another, such as what is
-      known of clusters, that of the components.
+      known of clusters, that of the components.  ``with_components(change)`` is the family with
+      another one in its place.
+    - ``seen_cells(features)``: which cells are there, in families of data with missing cells.
 
     Three functions make M-steps and densities short: ``sizes_and_means(statistics)``,
     ``shares(sizes)`` and ``log_shares(proportions)``; they know of components that are absent.
