@@ -60,7 +60,7 @@ def content(result):
 
 
 def test_profiles_say_that_they_are_those_of_a_sample(found):
-    said = "These are figures of a random sample of 600 of the 20,000 objects."
+    said = "These are figures of a random sample of 600 of the 10,000 objects."
     assert load_model(found.folder / "model.npz").result_.profiles().scope == said
     assert said in (found.folder / "report.html").read_text(encoding="utf-8")
 

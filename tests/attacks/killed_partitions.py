@@ -99,6 +99,8 @@ def killed_and_resumed(cells: Path, place: Path, replicates: int, after: float) 
     time.sleep(after)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    if (place / "out").exists():  # it was faster than expected
+        return digest(place / "out")
     subprocess.run(  # noqa: S603
         [*command, str(place / "out"), "--replicates", str(replicates), "--resume"], check=True
     )
