@@ -32,7 +32,6 @@ from credpart._irqp.new_objects import best_rows
 from credpart._messages import Message
 from credpart._threads import one_blas_thread
 from credpart.errors import InputError
-from credpart.focal import disjoint_matrix, same_matrix
 from credpart.intervals import (
     METHODS,
     Influence,
@@ -228,14 +227,6 @@ class Landmarks:
         masses, focal = self.partition.masses, self.partition.focal_sets
         with one_blas_thread():
             return best_rows(masses, focal, self.weights, lower, upper, allowed)
-
-    def objective(self, masses: Array, lower: Array, upper: Array) -> float:
-        """Terms of J, Eq. (9), of objects with these masses (m, f) and bounds (m, l)."""
-        known, focal = self.partition.masses.T, self.partition.focal_sets
-        belief = masses @ same_matrix(focal) @ known
-        plausibility = 1.0 - masses @ disjoint_matrix(focal) @ known
-        errors = np.square(belief - lower) + np.square(plausibility - upper)
-        return float((errors @ self.weights).sum())
 
     @property
     def level_of_each(self) -> float:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NEW_VALUES = 1 << 22  # posteriors and bounds of the new objects that are worked on together
-DELTA_COST = 0.01  # of J that intervals by the delta method may cost
+DELTA_COST = 0.015  # of J that intervals by the delta method may cost
 DELTA_ROWS = 256  # objects whose intervals the delta method finds together
 DELTA_TASK = 16 * DELTA_ROWS  # objects of one task
 # Streams of random numbers that are not a replicate's.
@@ -657,7 +657,7 @@ def fit_masses(
             replace(found.partition, index=data.table.index), found.objective, landmarks
         )
     if not data.table.may_miss and _delta_is_accurate(
-        landmarks, replicates, values[rows], chosen, intervals
+        landmarks, replicates, values[rows], chosen, intervals, sample
     ):
         landmarks = replace(landmarks, values=values[rows][chosen.places])
     rest = None if progress is None else _scaled(progress, 0.5, 1.0)
@@ -705,11 +705,13 @@ def _delta_is_accurate(
     values: Array,
     chosen: Chosen,
     intervals: PairwiseIntervals,
+    sample: Sample,
 ) -> bool:
     """Whether the delta method may stand for the replicates, judged by a sample (s, d).
 
     Objects of the sample get their masses from their intervals with the landmarks, and from those
-    of the delta method; the latter may miss the former by a little more.
+    of the delta method.  The latter may have a J that is a little higher, over all pairs of the
+    sample.
     """
     with one_blas_thread():
         delta = DeltaMethod.of(replicates, values[chosen.places])
@@ -718,10 +720,16 @@ def _delta_is_accurate(
         both = bounds_of(intervals, np.arange(len(values)), chosen.places)
         exact = both[:, : len(chosen.places)], both[:, len(chosen.places) :]
         near = delta.bounds(values, landmarks.level_of_each)
-        J, J_near = (
-            landmarks.objective(landmarks.masses_within(*bounds), *exact)
-            for bounds in (exact, near)
+    sets = landmarks.partition.focal_sets
+    J, J_near = (
+        estimated_objective(
+            intervals,
+            EvidentialPartition(landmarks.masses_within(*bounds), sets),
+            sample,
+            sample.weights,
         )
+        for bounds in (exact, near)
+    )
     return J_near <= (1.0 + DELTA_COST) * J
 
 
