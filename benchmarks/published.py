@@ -1,9 +1,10 @@
 """Data sets that other people made and classified: ``python -m benchmarks.published [file] [B]``.
 
-None of them was looked at while credpart was made.  They are read where they are installed, from
-scikit-learn, palmerpenguins, and R's mclust and MASS, whose data are not copied.  Options are the
-defaults but for B: the model and the number of clusters, from 1 to 9, are chosen in each replicate;
-where there are more than 20 columns, once, and digits are the first ten principal components.
+Nothing was tuned on them; wine and wdbc are also in `benchmarks.doubt`.  They are read where they
+are installed, from scikit-learn, palmerpenguins, and R's mclust and MASS, whose data are not
+copied.  Options are the defaults but for B: the model and the number of clusters, from 1 to 9, are
+chosen in each replicate; where there are more than 20 columns, once, and digits are the first ten
+principal components.
 
 Printed are the number of clusters found, the adjusted Rand index with the classes, the share of
 objects that the masses call sure, and the share of objects, and of sure objects, whose class is the
