@@ -42,8 +42,8 @@ from credpart.mixture.screening import check_total
 
 CHUNK_VALUES = 1 << 21  # posteriors of the replicates that are refitted together
 SMALLEST, LARGEST = 16, 1024  # replicates in a chunk
-# First replicates, which try every model: after each of these numbers, those without a real chance
-# are left out.
+# Pilot replicates: the first 16 are refitted under every model, the next 48 under the models that
+# these leave, and all others under those that the 48 leave.
 PILOTS = (16, 64)
 
 
@@ -86,8 +86,9 @@ def bootstrap(
         pass over them.  "auto" does so from 10 000 distinct objects on, unless thirty true refits
         or other signs speak against it; ``decision`` of the result says which, and why.
     criterion : {"bic", "icl", "aic"}
-        How the model and the number of clusters are chosen in a replicate.  Each parameter costs
-        one unit more than in a choice for the data, unless samples are parametric: see Notes.
+        How the model and the number of clusters are chosen in a replicate.  Criteria are on the
+        scale of 2 log L, larger is better, as in mclust.  Unless samples are parametric, the
+        penalty is larger by 1 for each parameter: see Notes.
     sample_weight : array of shape (n,), optional
         Weights of the objects: how often each was seen.  Their sum is the size of a sample.
     groups : array of shape (n,), optional

@@ -33,14 +33,14 @@ class Draws(NamedTuple):
 
 
 def with_replacement(seen: Array, rng: Generator) -> Array:
-    """Counts of as many draws with replacement as were seen in all, with the same total."""
+    """Multinomial counts of a sample of the same size, rescaled to the total of the weights."""
     total = seen.sum()
     size = max(1, round(total))
     return rng.multinomial(size, seen / total) * (total / size)
 
 
 def dirichlet(seen: Array, rng: Generator) -> Array:
-    """Dirichlet weights, the smooth counterpart of counts, with the total of what was seen."""
+    """Dirichlet weights (Bayesian bootstrap), rescaled to the total of the weights."""
     drawn = np.asarray(rng.standard_gamma(seen))
     return np.asarray(drawn * (seen.sum() / drawn.sum()))
 

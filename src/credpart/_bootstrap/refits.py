@@ -71,15 +71,15 @@ class Refits(NamedTuple):
 
     winners: Mapping[Cell, Mixtures]  # the best refits; their slots are the replicates that chose
     loglik: Array  # (b,), in the units of the data and without any prior
-    behind: Array  # (b, fits): the best criterion of the replicate, less that of each fit's model
+    behind: Array  # (b, fits): criterion after the first round, best less own; inf if not sound
 
 
 def contenders(plan: Plan, refits: Sequence[Refits]) -> Plan:
-    """The plan with the fits that have a real chance to be chosen, by some replicates.
+    """The plan without the models that these refits show to have no real chance of being chosen.
 
-    A model has no real chance if it never won and its criterion is, on average, more than
-    `SPREADS` standard deviations below the best one of the replicate.  The first fit is always
-    kept: parametric samples are drawn from it.
+    A model has none if it was never the best of the first round, and its criterion is on average
+    more than `SPREADS` standard deviations, of that difference, below the best of the replicate.
+    The first fit is always kept: parametric samples are drawn from it.
     """
     behind = np.ma.masked_invalid(np.concatenate([some.behind for some in refits]))
     with np.errstate(over="ignore"):  # a model that hardly fits at all may be that far behind

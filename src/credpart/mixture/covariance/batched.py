@@ -1,9 +1,11 @@
 """Covariances of many mixtures at once, of different structures side by side.
 
-The estimates are those of `credpart.mixture.covariance.structures`, which says what they are.  This
-module makes them fast.  Structures that have an orientation or a rule in common share one call of
-it.  Formulas run along the mixtures, which are contiguous in memory.  Iterative estimates start
-from the covariances of the iteration before.
+The closed forms are those of `credpart.mixture.covariance.structures`, vectorised: the mixtures
+are the axis that is contiguous in memory, and structures with the same orientation or rule share
+one call.  The two iterative estimates have the same objective but faster algorithms (`volumes`,
+`common_axes`).  Without previous covariances they run to convergence, and for common axes may
+find a better local maximum than the literal form.  Within EM they take one step from the previous
+covariances, as in generalised EM.
 
 Shapes: ``scatter`` and ``W`` (b, k, d, d), ``sizes`` and ``n`` (b, k), ``codes`` (b,).
 """
@@ -54,7 +56,8 @@ class Previous(NamedTuple):
 def unequal_weights(proportions: Array) -> Array:
     """Weights (b, k) of the components that are present, for a sum that has their common axes.
 
-    With equal weights the sum of different ellipsoids is easily a sphere, which has any axes.
+    Its eigenvectors are the axes.  With equal weights its eigenvalues could coincide, as for
+    diag(1, 2) + diag(2, 1), and leave the axes undetermined.
     """
     return (proportions > 0.0) / np.arange(1.0, proportions.shape[1] + 1.0)
 
@@ -70,11 +73,13 @@ def update(
     """Covariances (b, k, d, d) of each mixture under the structure that its code stands for.
 
     Without ``previous`` they maximise the likelihood.  With it, an iterative estimate takes one
-    step, after which the likelihood is at least that of the previous covariances, as EM requires.
+    step that does not lower the expected log-likelihood of the complete data, as generalised EM
+    requires.
     Components of size 0 have no influence on the others, and finite covariances.
 
-    Data may be standardised.  Whether a matrix is a sphere, or two have the same axes, is then seen
-    in the ``units`` (d,) that the columns had.
+    Spheres, own axes and common axes depend on the scales of the columns.  If the data are
+    standardised, ``units`` (d,) are the original scales: the structure is imposed in these, and
+    the covariances are returned in standardised units.
     """
     products = 1.0 if units is None else units[:, None] * units  # of the units of two columns
     matrices = stack_contiguous(scatter * products)

@@ -5,9 +5,10 @@ The three letters of a name stand for the volume, the shape and the orientation,
 is Equal for all components, Varies, or is that of the Identity matrix.
 
 An estimate depends on the data only through the scatter matrices ``W_k`` and the sizes ``n_k`` of
-the components.  Each structure is two choices.  Its orientation says along which axes the scatter
-matrices are read, and what is read of them.  Its rule turns that into covariances along these axes,
-with equal or own volumes and equal or own shapes.
+the components.  Each structure is two choices.  Its orientation says in which axes the scatter
+matrices are expressed, and which of their entries are used.  Its rule estimates covariances in
+these axes, with equal or own volumes and equal or own shapes.  For full matrices, "shape" in the
+name of a rule means shape and orientation together.
 
 The functions of this module estimate one mixture and are meant to be read beside the paper.  The
 program uses `credpart.mixture.covariance.batched`, which estimates many mixtures at once and fast;
@@ -58,19 +59,19 @@ def estimate_one(name: str, scatter: Array, sizes: Array) -> Array:
 
 
 def spheres(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
-    """Spheres have no axes: the mean of the diagonal, times the identity."""
+    """Spherical: the mean of the diagonal, times the identity."""
     eye = np.eye(W.shape[1])
     return eye, np.array([np.diag(W_k).mean() * eye for W_k in W])
 
 
 def column_axes(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
-    """The axes are the columns of the data: the diagonal."""
+    """Axes parallel to the coordinates: only the diagonal of each matrix."""
     eye = np.eye(W.shape[1])
     return eye, W * eye
 
 
 def any_axes(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
-    """The whole matrix: the rule finds the axes too."""
+    """The full matrices, not rotated: orientations are equal or own, as shapes are."""
     return np.eye(W.shape[1]), W
 
 
@@ -145,7 +146,7 @@ class Structure(NamedTuple):
 
     @property
     def is_unit_free(self) -> bool:
-        """Where columns change their units, the covariances do, and nothing else changes."""
+        """Whether rescaling columns rescales the covariances and changes nothing else."""
         return self.orientation in (column_axes, any_axes)
 
     @property

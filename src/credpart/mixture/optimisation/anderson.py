@@ -16,10 +16,11 @@ MEMORY = 6  # differences that are remembered
 class Anderson:
     """Extrapolation of a fixed-point map F to where its residual ``F(x) - x`` would vanish.
 
-    Every mixture has a memory of its own: the last few differences of points and of their values,
-    in which the map is taken as linear.  If the correction to the value points against the
-    residual, the iteration is leaving a saddle, such as that of two components that coincide: then
-    the correction changes its sign.
+    Every mixture has its own memory: the last few differences of residuals and of values
+    ``F(x)``. The next point is the value minus the combination of value differences whose
+    residual differences fit the residual best, by least squares.  In addition to [A65]_, a
+    correction that opposes the residual would lead back to a saddle point, such as two coinciding
+    components, so its sign is reversed.
     """
 
     def __init__(self, b: int, size: int, memory: int = MEMORY) -> None:

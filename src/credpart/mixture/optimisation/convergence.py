@@ -1,4 +1,4 @@
-"""When an iteration has converged: the one rule of all iterations."""
+"""The convergence criterion of EM, and how EM ended."""
 
 from enum import IntEnum
 from typing import NamedTuple, Self
@@ -14,7 +14,7 @@ MAX_ITERATIONS = 2000
 
 
 class Status(IntEnum):
-    """How the fit of one mixture ended."""
+    """How EM ended for a mixture; NOT_CONVERGED also while it runs.  Callers set REGULARISED."""
 
     OK = 0
     REGULARISED = 1

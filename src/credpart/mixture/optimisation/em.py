@@ -72,11 +72,11 @@ def em(
     """Run EM until every mixture has converged, broken down, been given up, or met the limit.
 
     With acceleration, an iteration starts from extrapolated statistics in place of the expected
-    ones.  Where this leads to no mixture or lowers the likelihood, it is refused, and a plain
-    iteration follows: so the likelihood never falls if the M-step of the family never lowers it.
-    An extrapolated iteration may gain little far from the maximum: there, convergence takes two
-    small gains in a row.  A mixture that breaks down in a plain iteration keeps its last sound
-    parameters.
+    ones.  Where the result is degenerate or has a lower likelihood, it is refused, the memory is
+    cleared, and a plain iteration follows; both count.  So the likelihood never falls if the
+    M-step of the family never lowers it.  An extrapolated iteration may gain little even far from
+    the maximum, so it converges only if the last accepted gain was small too.
+    A mixture that breaks down in a plain iteration keeps its last sound parameters.
     """
     is_going = (start.status == Status.NOT_CONVERGED) & (start.n_iter < limits.max_iter)
     rows = np.flatnonzero(is_going)  # of the mixtures that are under way

@@ -22,7 +22,7 @@ class Samples(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A family on its data: what is maximised."""
+    """A family and its data, which define the log-likelihood to maximise."""
 
     family: Family
     data: Samples
@@ -105,7 +105,7 @@ class Mixtures:
         return first._map(lambda *arrays: np.concatenate(arrays), *others)
 
     def under_way(self) -> Self:
-        """The batch before more iterations: all but the degenerate go on."""
+        """The batch with the status reset to NOT_CONVERGED, except for degenerate mixtures."""
         status = np.where(self.is_degenerate, self.status, Status.NOT_CONVERGED)
         return replace(self, status=status)
 

@@ -1,9 +1,10 @@
 """The best mixture of every model and number of clusters.
 
 Every cell, a model with a number of clusters, starts from several partitions of the objects.  Then
-models exchange what they have found: each also starts from the answers of the models that are
-nested in it and of those that it is nested in.  So in the end no nested model has a higher
-likelihood, unless every mixture that starts from its answer ends in one that is refused.
+each model also tries, as starts, the best mixtures of the models nested in it and of those that
+contain it: such a start is run to the end only if it is soon ahead of the best found so far.  So
+no model ends with a lower likelihood than a model nested in it, unless all mixtures that start
+from the nested one are refused.
 
 Families come one after the other, from the smaller to the larger: a larger one also starts from
 the clusters that those nested in it have found, and from the answers themselves.
@@ -68,8 +69,9 @@ def model_sets(
 ) -> list[ModelSet]:
     """The families of the models, on the data.
 
-    Models that are fitted for the sake of the chosen ones depend on the units of the columns only
-    if a chosen one does.  Otherwise their columns are scaled: spheres, say, are spheres there.
+    Some models are fitted only as starts for the chosen ones.  Unless a chosen model depends on
+    the units of the columns, all are fitted to standardised columns: a spherical model, for
+    example, is then spherical in these.
     """
     structures = [row.structure for row in chosen.values() if row.structure is not None]
     sets = []
@@ -173,14 +175,14 @@ class FamilySearch:
                 yield from (((c, model), statistics) for model in self.models)
 
     def _nested_clusters(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Array]]:
-        """Statistics of the posteriors of nested models of smaller families, for a model."""
+        """Starts from the clusters of nested models: posteriors, without their parameters."""
         for cell, answer in self._nested_answers(smaller):
             (family, data), params = answer.problem, answer.mixture.params
             resp, _ = bayes_rule(family, data.features, params)
             yield cell, self.problem.statistics(resp[0, : params[0].shape[1]])  # noise left out
 
     def _embedded(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Array]]:
-        """The answers of nested models of smaller families, as mixtures of this family."""
+        """Starts from the very mixtures of nested models, with parameters of this family."""
         for cell, answer in self._nested_answers(smaller):
             params = self.problem.family.embed(answer.mixture.params)
             yield cell, e_step(self.problem, params, answer.mixture.sample)[1]
@@ -200,11 +202,11 @@ class FamilySearch:
 
 
 class NestedStarts:
-    """More starts for a search: where related models, nested in one or containing it, have ended.
+    """More starts for a cell: the best mixtures of models nested in its model, or containing it.
 
-    One iteration tells whether such a start is ahead.  Families whose EM is slow have likelihoods
-    with saddles, where it takes more.  The first time there are also mixtures of smaller families,
-    ``embedded`` in this one.
+    Each is run for one iteration, or for `TRIAL` iterations if EM is slow, since it may then
+    linger near a saddle point; after that its likelihood shows whether it is ahead.  The first
+    call also returns the mixtures of smaller families, ``embedded`` in this one.
     """
 
     def __init__(self, search: FamilySearch, embedded: Mixtures | None = None) -> None:

@@ -89,7 +89,7 @@ def scale(X: Array) -> Array:
 
 
 def ellipsoidal_cost(sizes: Array, scatter: Array, unit: float) -> Array:
-    """Own ellipsoids: ``n log|W / n|``, kept finite for small groups by a trace [F98]_.
+    """Unconstrained covariances (VVV): ``n log|W / n|``, with a trace for small groups [F98]_.
 
     The trace and the determinant have different units: the data have to be on `balance`'s scale.
     """

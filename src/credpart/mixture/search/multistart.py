@@ -2,12 +2,11 @@
 
 A slot is what mixtures compete for: a model and a number of clusters in a selection, a replicate
 of the bootstrap.  A mixture that competes is a candidate, and the best one of a slot its answer.
-Candidates that have not converged are run to their ends, the most promising of each slot first, and
-another one only if it could still win its slot.
-
-A search has two steps.  EM runs all candidates side by side, while `EarlyStopping` gives up those
-that fall behind.  `best_first` then keeps the best of each slot, and goes on with candidates that
-were given up, or that its policy offers, only where they could still win.
+A search has two steps.  First, EM runs all candidates side by side, and `EarlyStopping` stops
+those that are too far behind.  Then `best_first` keeps the best of each slot, and resumes a
+stopped candidate, or runs a start that the policy adds, only if its value plus the margin of the
+policy exceeds that best.  With a margin of 0, as in the grid search, a stopped candidate is
+resumed only if those that it was behind have been refused since.
 """
 
 from collections.abc import Callable
@@ -20,11 +19,11 @@ from credpart.mixture.optimisation import Limits, Mixtures, Problem, Status
 from credpart.mixture.optimisation.convergence import resolution
 from credpart.mixture.optimisation.maximise import maximise
 
-PATIENCE = 240.0  # iterations, each with the gain of the last one, that may still be waited for
+PATIENCE = 240.0  # iterations allowed to catch up with the best, or to become sound
 
 
 class Policy(NamedTuple):
-    """What distinguishes one search from another."""
+    """What a search maximises, when it resumes a candidate, and where it gets further starts."""
 
     # What is maximised in a slot: -inf for a mixture that cannot be an answer.
     value: Callable[[Mixtures], Array]
@@ -74,7 +73,7 @@ def best_first(problem: Problem, candidates: Mixtures, policy: Policy, limits: L
 
 
 def most_promising(pool: Mixtures, policy: Policy, goals: Array) -> BoolArray:
-    """Candidates that may exceed the goal of their slot, and that no other one exceeds by far."""
+    """Candidates whose value plus margin exceeds the goal, and reaches the best of their slot."""
     values = policy.value(pool)
     potential = values + policy.margin(pool)
     leading = goals.copy()
@@ -85,8 +84,9 @@ def most_promising(pool: Mixtures, policy: Policy, goals: Array) -> BoolArray:
 class EarlyStopping:
     """Give up candidates that are too far behind the best of their slot, or collapse.
 
-    Too far is where it would take them more than `PATIENCE` iterations that gain as much as the
-    last one to reach the best, if that gained nothing more.  The value must be the log-likelihood.
+    A candidate is too far behind if, at its last gain per iteration, it would need more than
+    `PATIENCE` iterations to reach the present best.  Only plain EM is stopped, not accelerated
+    EM.  The value must be the log-likelihood.
     """
 
     def __init__(self, value: Callable[[Mixtures], Array], n_slots: int) -> None:
@@ -102,7 +102,7 @@ class EarlyStopping:
 
 
 def is_collapsing(values: Array, n_iter: IntArray) -> BoolArray:
-    """Mixtures that cannot be answers after `PATIENCE` iterations.
+    """Mixtures that are still not sound (value -inf) after more than `PATIENCE` iterations.
 
     While a component collapses, the likelihood may rise for thousands of iterations.
     """
