@@ -8,6 +8,7 @@ import pytest
 from credpart import CalibratedClustering, bootstrap, fit_mixture
 from credpart._bootstrap.delta_method import DeltaMethod
 from credpart.datasets import make_mixture1, make_mixture3
+from credpart.intervals import METHODS
 from credpart.result import masses_from
 from credpart.storage import load_model, save_model
 
@@ -96,6 +97,38 @@ def test_masses_of_large_samples_are_those_of_the_replicates(large):
     moved = 0.5 * np.abs(result.partition.masses[:500] - by_replicates).sum(axis=1)
     assert 0.0 < moved.mean() < 2e-3  # another seed moves them as much
     assert moved.max() < 0.02
+
+
+def test_objects_far_from_all_others_are_scored_by_the_replicates(large):
+    # Their log odds vary as much between replicates as they are long: nothing is linear there.
+    result, rng = large.result_, np.random.default_rng(0)
+    directions = rng.normal(size=(400, 2))
+    far = LARGE.mean(axis=0) + directions * 10.0 ** rng.uniform(0.0, 3.0, (400, 1)) * LARGE.std(
+        axis=0
+    )
+    by_replicates = masses_from(replace(result.landmarks, values=None), result.replicates, far)
+    moved = 0.5 * np.abs(large.predict_masses(far) - by_replicates).sum(axis=1)
+    assert moved.max() < 0.05
+    beyond = LARGE.mean(axis=0) + 1e80 * LARGE.std(axis=0) * [[0.3, 1.0]]
+    exact = masses_from(replace(result.landmarks, values=None), result.replicates, beyond)
+    np.testing.assert_array_equal(large.predict_masses(beyond), exact)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_masses_of_samples(method):
+    X = make_mixture1(2100, random_state=0).X
+    model = CalibratedClustering(
+        3, model="EII", n_replicates=60, random_state=0, method=method, tol=1e-5
+    ).fit(X)
+    assert model.result_.is_sampled
+    assert METHODS[method].allows_delta or model.result_.landmarks.values is None
+
+
+def test_clusters_far_apart_need_no_replicates():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2100, 2)) + 20.0 * np.repeat(np.eye(3)[:, :2], 700, axis=0)
+    model = CalibratedClustering(3, model="EII", n_replicates=60, random_state=0).fit(X)
+    assert model.result_.landmarks.values is not None
 
 
 def test_a_mixture_that_moves_far_is_scored_by_its_replicates():

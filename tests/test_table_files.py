@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from credpart.cli import main
-from credpart.cli.table_files import beside, write_excel
+from credpart.cli.table_files import beside, write_annotated, write_excel
 
 HEAD = "id,note,x,label\n"
 
@@ -98,6 +98,23 @@ def test_excel_has_no_cell_for_what_is_missing_or_no_text(tmp_path):
     assert rows == [["id", "x", "t"], [0, None, "a\ufffdb"], [1, "inf", None]]
 
 
+@pytest.mark.filterwarnings("ignore")  # of anndata
+def test_annotated_data_hold_masses_and_all_else(fitted, flowers, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    arguments = ("predict", fitted, flowers, "--id-column", "id", "--keep-columns", "--quiet")
+    for name in ("new.h5ad", "new.csv"):
+        assert run(*arguments, "--out", tmp_path / name) == 0
+    found = anndata.read_h5ad(tmp_path / "new.h5ad")
+    text = pd.read_csv(tmp_path / "new.csv", dtype={"id": str}).set_index("id")
+    masses = [name for name in text if name.startswith("m{")]
+    assert found.obs_names.tolist() == text.index.tolist()
+    assert [*found.obs, *masses] == [*text.drop(columns=masses), *masses]
+    assert found.obs["verdict"].astype(str).tolist() == text["verdict"].tolist()
+    np.testing.assert_allclose(found.obsm["credpart_masses"], text[masses], rtol=1e-15)
+    with pytest.raises(ValueError, match=r"columns without a slash .* Write \.parquet or \.csv"):
+        write_annotated(pd.DataFrame({"km/h": [1.0]}), tmp_path / "a.h5ad")
+
+
 def test_a_table_that_is_too_long_for_excel_is_refused(tmp_path):
     pytest.importorskip("openpyxl")
     with pytest.raises(ValueError, match=r"at most 1048575 rows .* Write \.parquet or \.csv"):
@@ -107,7 +124,7 @@ def test_a_table_that_is_too_long_for_excel_is_refused(tmp_path):
 def test_an_ending_that_says_another_kind_is_refused_at_once(fitted, flowers, tmp_path, capsys):
     for name in ("new.json", "new.csv.gz"):
         assert run("predict", fitted, flowers, "--out", tmp_path / name) == 2
-        message = "--out must end in one of .csv, .txt, .tsv, .parquet, .xlsx, got"
+        message = "--out must end in one of .csv, .txt, .tsv, .parquet, .xlsx, .h5ad, got"
         assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 

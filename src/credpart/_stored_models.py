@@ -209,6 +209,7 @@ def _check_pairs(result: CalibratedResult) -> None:
     _require(agree, "landmarks of other intervals")
     if landmarks.values is not None:
         _require(not result.data.may_miss, "a delta method of missing cells")
+        _require(METHODS[landmarks.method].allows_delta, "a delta method for other intervals")
         _require(bool(np.isfinite(landmarks.values).all()), "landmarks without values")
         usable = DeltaMethod.of(result.replicates, landmarks.values) is not None
         _require(usable, "a delta method of replicates that have none")

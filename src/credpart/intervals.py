@@ -528,12 +528,13 @@ class Method(NamedTuple):
     bounds: Callable[[Single, Point, Sequence[float]], Array]
     needs_estimate: bool = False
     needs_influence: bool = False
+    allows_delta: bool = False  # the delta method may stand for it in large samples
     # Posteriors (n, c, B) of all objects and levels -> levels of each interval on its own.
     pointwise: Callable[[Single, Sequence[float], int | None], list[float]] = as_given
 
 
 METHODS: Mapping[str, Method] = {
-    "percentile": Method(percentile),
+    "percentile": Method(percentile, allows_delta=True),
     "basic": Method(basic, needs_estimate=True),
     "normal": Method(normal, needs_estimate=True),
     "bca": Method(bca, needs_estimate=True, needs_influence=True),

@@ -229,6 +229,11 @@ class Landmarks:
             return best_rows(masses, focal, self.weights, lower, upper, allowed)
 
     @property
+    def n_sets(self) -> int:
+        """Number of focal sets, f."""
+        return len(self.partition.focal_sets)
+
+    @property
     def level_of_each(self) -> float:
         """Level of each interval on its own."""
         return self.level if self.pointwise_level is None else self.pointwise_level

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 NEW_VALUES = 1 << 22  # posteriors and bounds of the new objects that are worked on together
 DELTA_COST = 0.015  # of J that intervals by the delta method may cost
+FREE_COST = 1e-8  # squared errors of a pair that never matter: of clusters far apart J is rounding
 DELTA_ROWS = 256  # objects whose intervals the delta method finds together
 DELTA_TASK = 16 * DELTA_ROWS  # objects of one task
 # Streams of random numbers that are not a replicate's.
@@ -713,24 +714,21 @@ def _delta_is_accurate(
     of the delta method.  The latter may have a J that is a little higher, over all pairs of the
     sample.
     """
+    if not METHODS[landmarks.method].allows_delta:
+        return False
     with one_blas_thread():
         delta = DeltaMethod.of(replicates, values[chosen.places])
-        if delta is None:
-            return False
-        both = bounds_of(intervals, np.arange(len(values)), chosen.places)
-        exact = both[:, : len(chosen.places)], both[:, len(chosen.places) :]
-        near = delta.bounds(values, landmarks.level_of_each)
-    sets = landmarks.partition.focal_sets
+    if delta is None:
+        return False
+    both = bounds_of(intervals, np.arange(len(values)), chosen.places)
+    exact = both[:, : len(chosen.places)], both[:, len(chosen.places) :]
+    masses = landmarks.masses_within(*exact), _masses_by_delta(landmarks, delta, replicates, values)
+    sets, weights = landmarks.partition.focal_sets, sample.weights
     J, J_near = (
-        estimated_objective(
-            intervals,
-            EvidentialPartition(landmarks.masses_within(*bounds), sets),
-            sample,
-            sample.weights,
-        )
-        for bounds in (exact, near)
+        estimated_objective(intervals, EvidentialPartition(one, sets), sample, weights)
+        for one in masses
     )
-    return J_near <= (1.0 + DELTA_COST) * J
+    return J_near <= (1.0 + DELTA_COST) * J + FREE_COST * float(weights.sum()) ** 2
 
 
 def masses_from(
@@ -755,7 +753,7 @@ def masses_from(
         with one_blas_thread():
             delta = DeltaMethod.of(replicates, landmarks.values)
     if delta is not None:
-        _fill_by_delta(masses, landmarks, delta, values, n_jobs, progress, allowed)
+        _fill_by_delta(masses, landmarks, delta, replicates, values, n_jobs, progress, allowed)
         return masses
     n_known, c, B = landmarks.posteriors.shape
     n_moving = 0 if influence is None else len(influence.weights)
@@ -778,6 +776,7 @@ def _fill_by_delta(
     masses: Array,
     landmarks: Landmarks,
     delta: DeltaMethod,
+    replicates: Replicates,
     values: Array,
     n_jobs: int | None,
     progress: Progress | None,
@@ -786,7 +785,7 @@ def _fill_by_delta(
     """Write the masses of objects whose intervals with landmarks the delta method finds."""
     blocks = [slice(i, i + DELTA_TASK) for i in range(0, len(values), DELTA_TASK)]
     tasks = [
-        (landmarks, delta, values[rows], None if allowed is None else allowed[rows])
+        (landmarks, delta, replicates, values[rows], None if allowed is None else allowed[rows])
         for rows in blocks
     ]
     with one_blas_thread():
@@ -797,16 +796,30 @@ def _fill_by_delta(
 
 
 def _masses_by_delta(
-    landmarks: Landmarks, delta: DeltaMethod, values: Array, allowed: BoolArray | None
+    landmarks: Landmarks,
+    delta: DeltaMethod,
+    replicates: Replicates,
+    values: Array,
+    allowed: BoolArray | None = None,
 ) -> Array:
-    level = landmarks.level_of_each
+    """Masses by the delta method or, of objects to which it does not apply, by the replicates."""
+    masses = np.empty((len(values), landmarks.n_sets))
+
+    def inside(rows: IntArray) -> BoolArray | None:
+        return None if allowed is None else allowed[rows]
+
     with one_blas_thread():
-        found = [
-            delta.bounds(values[i : i + DELTA_ROWS], level)
-            for i in range(0, len(values), DELTA_ROWS)
-        ]
-        lower, upper = map(np.concatenate, zip(*found, strict=True))
-        return landmarks.masses_within(lower, upper, allowed)
+        is_linear = delta.is_linear(values)
+        near, far = np.flatnonzero(is_linear), np.flatnonzero(~is_linear)
+        if len(near):
+            blocks = [near[i : i + DELTA_ROWS] for i in range(0, len(near), DELTA_ROWS)]
+            found = [delta.bounds(values[rows], landmarks.level_of_each) for rows in blocks]
+            lower, upper = map(np.concatenate, zip(*found, strict=True))
+            masses[near] = landmarks.masses_within(lower, upper, inside(near))
+        if len(far):
+            posteriors = replicates.posteriors_of(values[far])
+            masses[far] = landmarks.masses(posteriors, allowed=inside(far))
+    return masses
 
 
 def _scaled(progress: Progress, start: float, stop: float) -> Progress:

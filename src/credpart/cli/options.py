@@ -274,7 +274,7 @@ TableFile = Annotated[
     typer.Option(
         "--out",
         metavar="FILE",
-        help="File to write: .csv, .tsv, .parquet or .xlsx",
+        help="File to write: .csv, .tsv, .parquet, .xlsx or .h5ad",
         rich_help_panel=RUN,
     ),
 ]

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -18,6 +19,7 @@ from credpart.tables.extras import extra
 
 MOST_ROWS, MOST_COLUMNS = 2**20, 2**14  # of an Excel sheet
 TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+MASS = re.compile(r"m\{.*\}$")  # the column of a focal set
 NO_TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip file can hold
 
 
@@ -58,6 +60,28 @@ def write_excel(frame: pd.DataFrame, target: Path, *, raw_text: bool = False) ->
     target.write_bytes(_without_times(content))
 
 
+def write_annotated(frame: pd.DataFrame, target: Path, *, raw_text: bool = False) -> None:
+    """Write a table as annotations of an AnnData file: masses in ``obsm``, the others in ``obs``.
+
+    The names are those of `credpart.annotated_data.annotate`; the objects are the observations.
+    """
+    anndata = extra("anndata", "an .h5ad file")
+    odd = [name for name in frame if "/" in str(name)]
+    if odd:
+        remedy = "Write .parquet or .csv."
+        raise InputError("out", "hold columns without a slash as .h5ad", str(odd[0]), remedy)
+    obs = frame.set_axis([str(name) for name in frame], axis=1).set_axis(frame.index.map(str))
+    texts = obs.select_dtypes(["object", "string"]).columns
+    obs[texts] = obs[texts].astype(str).astype("category")
+    masses = [name for name in obs if MASS.match(str(name))]
+    found = anndata.AnnData(obs=obs.drop(columns=masses))
+    found.obsm["credpart_masses"] = obs[masses]
+    with TemporaryDirectory() as folder:  # the library locks what it writes, as we do the target
+        made = Path(folder, "annotated.h5ad")
+        found.write_h5ad(made)
+        target.write_bytes(made.read_bytes())
+
+
 def _excel_cell(openpyxl: Any, sheet: Any, value: Any) -> Any:
     """A number, a text, or nothing where a cell is missing."""
     value = value.item() if hasattr(value, "item") else value
@@ -90,9 +114,14 @@ WRITERS: Mapping[str, Callable[..., None]] = {
     ".tsv": partial(write_csv, delimiter="\t"),
     ".parquet": write_parquet,
     ".xlsx": write_excel,
+    ".h5ad": write_annotated,
 }
-NEEDS = {".parquet": ("pyarrow", "a .parquet file"), ".xlsx": ("openpyxl", "an .xlsx file")}
-TYPED = frozenset({".parquet", ".xlsx"})  # files whose cells have types
+NEEDS = {
+    ".parquet": ("pyarrow", "a .parquet file"),
+    ".xlsx": ("openpyxl", "an .xlsx file"),
+    ".h5ad": ("anndata", "an .h5ad file"),
+}
+TYPED = frozenset({".parquet", ".xlsx", ".h5ad"})  # files whose cells have types
 
 
 def beside(kept: pd.DataFrame | None, found: pd.DataFrame) -> pd.DataFrame:

@@ -112,9 +112,9 @@ def estimate(request: DatasetRequest, n_jobs: int | None = None) -> Estimate:
     n_landmarks = landmarks.n_landmarks or min(n, KEPT_ROWS)
     compared = landmarks.n_sampled or min(n, KEPT_ROWS)
     bound = pair_seconds(fit, X, B, n_landmarks)  # for each pair
-    mass = mass_seconds(fit, X, n_landmarks)  # for each object
-    if not is_by_delta_method(request, fit):
-        mass = n_landmarks * bound
+    mass = n_landmarks * bound  # for each object
+    if landmarks.n_sampled is not None and is_by_delta_method(request, fit):
+        mass = mass_seconds(fit, X, n_landmarks)
     cells = len(options.n_clusters) * len(request.models)
     searched = SUBSAMPLE if m > LARGE else m
     search = cells * options.n_starts * ITERATIONS * searched * step
@@ -195,6 +195,8 @@ def is_by_delta_method(request: DatasetRequest, fit: MixtureFit) -> bool:
     It is if all models are Gaussian and replicates outnumber natural parameters; that replicates
     stay near their mean is judged only when they are there.
     """
+    if not METHODS[request.options.method].allows_delta:
+        return False
     is_gaussian = all(row.family == MODELS[fit.model].family for row in request.models.values())
     (natural,) = natural_of(fit.family, fit.internal)
     return is_gaussian and natural.size <= request.options.n_replicates
