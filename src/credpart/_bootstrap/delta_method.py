@@ -42,7 +42,7 @@ from credpart.mixture.families.base import Family
 from credpart.mixture.optimisation.convergence import Status
 
 SETTLED = 14.0  # log odds from which on a posterior is 0 or 1, as far as bounds tell: 1e-6
-NEAR = 0.5  # standard deviation of log odds up to which posteriors are as good as linear
+NEAR = 1.0  # standard deviation of log odds up to which posteriors are as good as linear
 REACH = 4.0  # standard deviations that log odds may vary by
 MOST_ODDS = 40.0  # log odds whose probability is 0 or 1 in double precision
 
