@@ -12,7 +12,7 @@ import numpy as np
 
 from credpart import CalibratedClustering, fit_mixture
 from credpart.datasets import load_gvhd, make_mixture1, make_mixture2, make_mixture3
-from credpart.pairs import Sample, estimated_objective, pairs_of
+from credpart.pairs import SampledObjects, estimated_objective, pairs_of
 
 
 def gvhd(n, random_state):
@@ -40,7 +40,7 @@ def compare(name, n, B):
         fits[pairs == "all"] = estimator.fit(X)
     fast, exact = fits[False], fits[True]
     seconds = [fit.timings_["intervals"] + fit.timings_["partition"] for fit in (fast, exact)]
-    everyone, ones = Sample(np.arange(n), np.ones(n)), np.ones(n)
+    everyone, ones = SampledObjects(np.arange(n), np.ones(n)), np.ones(n)
     J = estimated_objective(exact.intervals_, fast.partition_, everyone, ones)
     moved = 0.5 * np.abs(fast.partition_.masses - exact.partition_.masses).sum(axis=1)
     same = fast.partition_.masses.argmax(axis=1) == exact.partition_.masses.argmax(axis=1)

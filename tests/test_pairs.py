@@ -20,7 +20,7 @@ from credpart.intervals import by_object, cross_intervals
 from credpart.mixture import fit_mixture
 from credpart.pairs import (
     Landmarks,
-    Sample,
+    SampledObjects,
     bounds_of,
     choose_landmarks,
     estimated_objective,
@@ -230,10 +230,10 @@ def test_the_estimated_objective_is_that_of_all_pairs_if_all_are_in_the_sample()
     posteriors = draw(25)
     weights = np.random.default_rng(0).choice([0.5, 1.0], size=25)
     intervals, found, _ = every_object(posteriors, weights)
-    sample = Sample(np.arange(25), weights)
+    sample = SampledObjects(np.arange(25), weights)
     estimate = estimated_objective(intervals, found.partition, sample, weights)
     assert estimate == pytest.approx(found.objective, rel=1e-9)
-    thousands = Sample(np.arange(25), 1000.0 * weights)
+    thousands = SampledObjects(np.arange(25), 1000.0 * weights)
     scaled = estimated_objective(intervals, found.partition, thousands, np.ones(1000))
     assert scaled / (1000 * 999 / 2) == pytest.approx(
         estimate / np.triu(np.outer(weights, weights), 1).sum()
@@ -271,7 +271,7 @@ def test_landmarks_are_as_good_as_all_pairs(make, c, model):
     same = fast.partition_.set_labels == exact.partition_.set_labels
     assert np.mean(same) >= 0.99
     assert total_variation(fast.partition_.masses, exact.partition_.masses).mean() < 0.02
-    everyone = Sample(np.arange(1500), np.ones(1500))
+    everyone = SampledObjects(np.arange(1500), np.ones(1500))
     found = estimated_objective(exact.intervals_, fast.partition_, everyone, np.ones(1500))
     assert found <= 1.02 * exact.objective_
     assert fast.objective_ == pytest.approx(found, rel=0.1)  # a sample of 1000 objects

@@ -31,7 +31,7 @@ from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.optimisation.mixtures import take_params
 from credpart.mixture.posteriors import score
 from credpart.mixture.search.selection import Selection
-from credpart.pairs import Landmarks, Sample
+from credpart.pairs import Landmarks, SampledObjects
 from credpart.partition import EvidentialPartition
 from credpart.partition.npz import Header
 from credpart.result import CalibratedResult
@@ -68,7 +68,7 @@ SHAPES: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
         "n_iter": ("i", ("B",)),
         "status": ("i", ("B",)),
     },
-    "Sample": {"rows": ("i", ("s",)), "weights": ("f8", ("s",))},
+    "SampledObjects": {"rows": ("i", ("s",)), "weights": ("f8", ("s",))},
     "Standardisation": {
         "center": ("f8", ("d",)),
         "rounding_unit": ("f8", ("d",)),
@@ -187,7 +187,7 @@ def check_result(result: CalibratedResult) -> None:
 
 def _check_pairs(result: CalibratedResult) -> None:
     """The objects that were all compared, and the landmarks that the others were compared with."""
-    _require_types((result.sample, Sample))
+    _require_types((result.sample, SampledObjects))
     rows, n = result.sample.rows, len(result.weights)
     check_weights("weights", result.sample.weights, len(rows))
     _require(bool((np.diff(rows) > 0).all() and rows[0] >= 0 and rows[-1] < n), "rows of others")

@@ -95,7 +95,7 @@ def pairs_of(option: str | int, n: int, n_clusters: int) -> ComparedPairs:
     )
 
 
-class Sample(NamedTuple):
+class SampledObjects(NamedTuple):
     """Objects that are all compared with each other, and how many objects each stands for."""
 
     rows: IntArray  # (s,), ascending
@@ -104,7 +104,7 @@ class Sample(NamedTuple):
 
 def stratified_sample(
     labels: IntArray, weights: Array, size: int | None, rng: np.random.Generator
-) -> Sample:
+) -> SampledObjects:
     """Draw about ``size`` objects: of each cluster its share, but no fewer than `FEWEST`.
 
     The weights of the sample add up to those of each cluster.  Objects without weight are drawn
@@ -116,7 +116,7 @@ def stratified_sample(
     (array([90, 20]), array([900., 100.]))
     """
     if size is None or size >= len(labels):
-        return Sample(np.arange(len(labels)), weights)
+        return SampledObjects(np.arange(len(labels)), weights)
     rows, drawn_weights = [], []
     for k in range(int(labels.max()) + 1):
         (members,) = np.nonzero((labels == k) & (weights > 0.0))
@@ -126,7 +126,7 @@ def stratified_sample(
         rows.append(drawn)
         drawn_weights.append(weights[drawn] * (total / weights[drawn].sum() if len(drawn) else 1.0))
     order = np.argsort(np.concatenate(rows))
-    return Sample(np.concatenate(rows)[order], np.concatenate(drawn_weights)[order])
+    return SampledObjects(np.concatenate(rows)[order], np.concatenate(drawn_weights)[order])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -301,7 +301,10 @@ def bounds_of(intervals: PairwiseIntervals, rows: IntArray, others: IntArray) ->
 
 
 def estimated_objective(
-    intervals: PairwiseIntervals, partition: EvidentialPartition, sample: Sample, weights: Array
+    intervals: PairwiseIntervals,
+    partition: EvidentialPartition,
+    sample: SampledObjects,
+    weights: Array,
 ) -> float:
     """J of Eq. (9) over all pairs of weighted objects, from the pairs of a sample of them.
 

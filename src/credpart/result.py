@@ -36,7 +36,7 @@ from credpart.mixture.search.selection import Selection
 from credpart.pairs import (
     Chosen,
     Landmarks,
-    Sample,
+    SampledObjects,
     bounds_of,
     choose_landmarks,
     estimated_objective,
@@ -78,7 +78,7 @@ class CalibratedResult:
         Posterior probabilities of the mixture on its own data.
     replicates : Replicates
         The refitted mixtures.
-    sample : Sample
+    sample : SampledObjects
         The objects that were all compared with each other, and their weights: all objects, or a
         sample that stands for them.
     intervals : PairwiseIntervals
@@ -119,7 +119,7 @@ class CalibratedResult:
     mixture: MixtureFit
     posteriors: Array
     replicates: Replicates
-    sample: Sample
+    sample: SampledObjects
     intervals: PairwiseIntervals
     partition: EvidentialPartition
     objective: float
@@ -495,7 +495,7 @@ def _one_or_all(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else list(values)
 
 
-def find_sample(posteriors: Array, weights: Array, options: CalibrationOptions) -> Sample:
+def find_sample(posteriors: Array, weights: Array, options: CalibrationOptions) -> SampledObjects:
     """The objects that are all compared with each other; each cluster has its share."""
     n, c = posteriors.shape
     size = options.pairs_for(n, c).n_sampled
@@ -507,7 +507,7 @@ def find_sample(posteriors: Array, weights: Array, options: CalibrationOptions) 
 def find_intervals(
     replicates: Replicates,
     data: Table,
-    sample: Sample,
+    sample: SampledObjects,
     options: CalibrationOptions,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -545,7 +545,7 @@ def find_partition(
     replicates: Replicates,
     data: WeightedTable,
     posteriors: Array,
-    sample: Sample,
+    sample: SampledObjects,
     intervals: PairwiseIntervals,
     sets: BoolArray,
     options: CalibrationOptions,
@@ -600,7 +600,7 @@ def find_partition(
 def weakened_masses(
     masses: Array, sets: BoolArray, amount: float, allowed: BoolArray | None = None
 ) -> Array:
-    """Weakened masses (m, f), but of objects whose masses may be on all clusters together."""
+    """Weakened masses (m, f); objects whose labels exclude a cluster keep those that they have."""
     if not amount:
         return masses
     weak = weakened(masses, sets, amount)[0]
@@ -613,7 +613,7 @@ def fit_masses(
     replicates: Replicates,
     data: WeightedTable,
     posteriors: Array,
-    sample: Sample,
+    sample: SampledObjects,
     intervals: PairwiseIntervals,
     sets: BoolArray,
     options: CalibrationOptions,
@@ -706,7 +706,7 @@ def _delta_is_accurate(
     values: Array,
     chosen: Chosen,
     intervals: PairwiseIntervals,
-    sample: Sample,
+    sample: SampledObjects,
 ) -> bool:
     """Whether the delta method may stand for the replicates, judged by a sample (s, d).
 

@@ -33,7 +33,7 @@ from credpart.mixture.known_labels import KnownLabels
 from credpart.mixture.models import FAMILIES
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.search.selection import Selection
-from credpart.pairs import Landmarks, Sample
+from credpart.pairs import Landmarks, SampledObjects
 from credpart.partition import EvidentialPartition
 from credpart.partition.npz import (
     KINDS,
@@ -68,7 +68,7 @@ VALUES: Mapping[str, type] = {
         PairwiseIntervals,
         RefitDecision,
         Replicates,
-        Sample,
+        SampledObjects,
         Selection,
         Standardisation,
         Status,
