@@ -76,7 +76,7 @@ def without_start(k: int) -> tuple[object, str, object]:
 SWITCHES: Mapping[str, Switch] = {
     "early stopping": Switch("select", ((multistart, "PATIENCE", np.inf),)),
     "starts from related models": Switch(
-        "select", ((grid_search.NestedStarts, "__call__", no_offers),)
+        "select", ((grid_search.RelatedStarts, "__call__", no_offers),)
     ),
     "start: model-based agglomeration": Switch("select", (without_start(0),)),
     "start: Ward, scaled": Switch("select", (without_start(1),)),

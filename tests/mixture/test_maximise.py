@@ -47,7 +47,7 @@ def test_acceleration_shortens_the_way_to_the_maximum(name):
 def test_likelihoods_are_exact_where_iterations_started_in_single_precision():
     problem, fit = fitted("t", 5000)
     assert fit.params[0].size * 5000 > SINGLE
-    again = run(problem, fit.under_way())
+    again = run(problem, fit.resumed())
     np.testing.assert_allclose(again.loglik, penalised_loglik(problem, again.params), rtol=1e-13)
     assert again.loglik >= fit.loglik - 1e-9 * np.abs(fit.loglik)
 

@@ -15,7 +15,7 @@ from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.search.grid_search import (
     GROUP,
     FamilySearch,
-    NestedStarts,
+    RelatedStarts,
     distinct_partitions,
     find_flaw,
     grid_search,
@@ -215,7 +215,7 @@ def test_models_start_from_those_nested_in_them_and_those_they_are_nested_in(clo
     search = family_search(cloud, [1, 2])
     found = from_partitions(search, starting_partitions(cloud, [1, 2], 1))
     ended = maximise(search.problem, found, search.limits)
-    offers = NestedStarts(search)
+    offers = RelatedStarts(search)
     every = offers(ended, np.arange(len(search.cells)))
     # both ways, for each number of clusters
     n_pairs = sum(len(row.nested) for row in STRUCTURES.values())
@@ -230,7 +230,7 @@ def test_models_start_from_those_nested_in_them_and_those_they_are_nested_in(clo
 def test_starts_of_smaller_families_are_offered_first(cloud):
     search = family_search(cloud, [2], ["EII", "VII"])
     found = from_partitions(search, [{2: np.arange(100) % 2}])
-    offers = NestedStarts(search, found)
+    offers = RelatedStarts(search, found)
     first = offers(found, np.array([0]))
     assert first.slot.tolist() == [0, 1, 1]  # both, then VII from the answer of EII
     assert offers(found, np.array([0])).slot.tolist() == [1]

@@ -8,6 +8,7 @@ data threads would only wait for each other.
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from credpart._bootstrap.large_samples import (
     can_shrink,
     shrunken_refits,
 )
-from credpart._bootstrap.refits import Plan, Refits, contenders, join, refit
+from credpart._bootstrap.refits import Plan, RefittedChunk, have_a_chance, join, refit
 from credpart._bootstrap.replicates import Replicates
 from credpart._bootstrap.units import Design
 from credpart._checks import check_choice, check_integer, check_weights
@@ -43,7 +44,7 @@ from credpart.mixture.screening import check_total
 CHUNK_VALUES = 1 << 21  # posteriors of the replicates that are refitted together
 SMALLEST, LARGEST = 16, 1024  # replicates in a chunk
 # Pilot replicates: the first 16 are refitted under every model, the next 48 under the models that
-# these leave, and all others under those that the 48 leave.
+# these leave, and all others under those that the 64 leave.
 PILOTS = (16, 64)
 
 
@@ -184,7 +185,7 @@ def refit_fully(
     return join(plan, refits)
 
 
-def move_linearly(
+def refit_linearly(
     plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None, progress: Progress
 ) -> Replicates:
     """Linear replicates, whatever speaks against them; an error if there are none."""
@@ -219,7 +220,7 @@ def refit_if_needed(
 REFITS: Mapping[str, Callable[[Plan, Sequence[SeedSequence], int | None, Progress], Replicates]] = {
     "auto": refit_if_needed,
     "full": refit_fully,
-    "linear": move_linearly,
+    "linear": refit_linearly,
 }
 
 
@@ -260,14 +261,19 @@ def _check_labels(labels: Any, fits: Sequence[MixtureFit], n: int, *, is_new: bo
     return known
 
 
-def _refit_all(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None) -> Iterator[Refits]:
+def _refit_all(
+    plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None
+) -> Iterator[RefittedChunk]:
     """Refit all replicates; those after a pilot only under models that have a real chance."""
-    done = 0
+    done, pilots = 0, list[RefittedChunk]()
     for end in PILOTS:
         if len(plan.fits) > 1:
             pilot = list(_refit_chunks(plan, seeds[done:end], n_jobs))
             yield from pilot
-            plan, done = contenders(plan, pilot), min(end, len(seeds))
+            pilots, done = [*pilots, *pilot], min(end, len(seeds))
+            is_kept = have_a_chance(pilots)
+            plan = replace(plan, fits=tuple(compress(plan.fits, is_kept)))
+            pilots = [some._replace(behind=some.behind[:, is_kept]) for some in pilots]
         if done == len(seeds):
             return
     yield from _refit_chunks(plan, seeds[done:], n_jobs)
@@ -275,7 +281,7 @@ def _refit_all(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None) ->
 
 def _refit_chunks(
     plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None
-) -> Iterable[Refits]:
+) -> Iterable[RefittedChunk]:
     """Refit replicates under all models, by chunks."""
     n = RESAMPLING[plan.resampling].n_rows(plan.objects)
     size = chunk_size(n, sum(fit.n_clusters for fit in plan.fits))

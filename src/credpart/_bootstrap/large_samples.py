@@ -25,7 +25,7 @@ from credpart._bootstrap.draws import RESAMPLING
 from credpart._bootstrap.folds import Rows, RowsInMemory
 from credpart._bootstrap.guard import N_REFITS, ambiguous_objects, paired_refits, relative_errors
 from credpart._bootstrap.linear import NEAR, Candidate, JointLinearisation
-from credpart._bootstrap.refits import SPREADS, Plan, Refits, join
+from credpart._bootstrap.refits import N_DEVIATIONS, Plan, RefittedChunk, join
 from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._threads import one_blas_thread
 from credpart.mixture.criteria import CRITERIA, chosen_by, contributions
@@ -135,12 +135,13 @@ def contributions_under(fits: Sequence[MixtureFit], criterion: str, X: Array) ->
 def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
     """The fits whose models replicates may choose.
 
-    A model is left out if it trails the best one by more than `SPREADS` standard deviations of what
-    bootstrap samples change in the difference of their criteria at the fits, plus the same bound on
-    what it may gain by being refitted: a chi-square variable with as many degrees of freedom as it
-    has parameters, less what `chosen_by` subtracts.  Where groups are drawn, sums vary more than
-    those of independent objects, and so do refits: the bound on the gain is multiplied by the
-    design effect, the ratio of the variances of the criteria.  The first fit is always kept.
+    A model is left out if it trails the best one by more than `N_DEVIATIONS` standard deviations of
+    what bootstrap samples change in the difference of their criteria at the fits, plus the same
+    bound on what it may gain by being refitted: a chi-square variable with as many degrees of
+    freedom as it has parameters, less what `chosen_by` subtracts.  Where groups are drawn, sums
+    vary more than those of independent objects, and so do refits: the bound on the gain is
+    multiplied by the design effect, the ratio of the variances of the criteria.  The first fit is
+    always kept.
     """
     sampling = sampling_of(plan)
     if len(plan.fits) == 1 or sampling is None:
@@ -154,8 +155,8 @@ def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
     values = np.array([fit.criterion(plan.criterion) for fit in plan.fits])
     best = int(values.argmax())
     variances = np.maximum(np.diagonal(C) - 2.0 * C[best] + C[best, best], 0.0)
-    gain = (1.0 - plan.optimism) * k + SPREADS * np.sqrt(2.0 * k)
-    bound = SPREADS * np.sqrt(variances) + design_effect * gain
+    gain = (1.0 - plan.optimism) * k + N_DEVIATIONS * np.sqrt(2.0 * k)
+    bound = N_DEVIATIONS * np.sqrt(variances) + design_effect * gain
     is_kept = values[best] - values <= bound
     is_kept[0] = True
     return tuple(plan.fits[i] for i in np.flatnonzero(is_kept))
@@ -190,7 +191,7 @@ def _asks_for_certainty(criterion: str) -> bool:
 class Drawn(NamedTuple):
     """Linear replicates, one of the models in each."""
 
-    refits: Refits
+    refits: RefittedChunk
     models: IntArray  # (b,): which fit's
     is_sound: BoolArray  # (b,): whether it is a mixture
 
@@ -222,7 +223,7 @@ def draw_refits(plan: Plan, joint: JointLinearisation, seeds: Sequence[SeedSeque
         status = np.where(sound[m][mine], Status.OK, Status.DEGENERATE)
         winners[fit.cell] = replace(some, status=status)
     each = models, np.arange(len(seeds))
-    refits = Refits(winners, np.array(logliks)[each], np.zeros((len(seeds), len(plan.fits))))
+    refits = RefittedChunk(winners, np.array(logliks)[each], np.zeros((len(seeds), len(plan.fits))))
     return Drawn(refits, models, np.array(sound)[each])
 
 

@@ -32,7 +32,7 @@ from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.multistart import Found, Policy, best_first
 
-SPREADS = 4.0  # standard deviations below the best at which a model has no real chance
+N_DEVIATIONS = 4.0  # standard deviations below the best at which a model has no real chance
 LOOSE = 1e-6  # tolerance of the first round: at 1e-5 EM often stands on a plateau
 MARGIN = 10.0  # difference of the criterion at that tolerance that no model makes up for
 SLOWNESS = 100.0  # iterations' worth of gain that EM may still make from there
@@ -66,7 +66,7 @@ def by_family(fits: Sequence[MixtureFit]) -> list[tuple[MixtureFit, ...]]:
     return [tuple(some) for some in members.values()]
 
 
-class Refits(NamedTuple):
+class RefittedChunk(NamedTuple):
     """Refits of b replicates."""
 
     winners: Mapping[Cell, Mixtures]  # the best refits; their slots are the replicates that chose
@@ -74,22 +74,22 @@ class Refits(NamedTuple):
     behind: Array  # (b, fits): criterion after the first round, best less own; inf if not sound
 
 
-def contenders(plan: Plan, refits: Sequence[Refits]) -> Plan:
-    """The plan without the models that these refits show to have no real chance of being chosen.
+def have_a_chance(pilots: Sequence[RefittedChunk]) -> BoolArray:
+    """Which models have a real chance of being chosen, as these refits show (fits,).
 
     A model has none if it was never the best of the first round, and its criterion is on average
-    more than `SPREADS` standard deviations, of that difference, below the best of the replicate.
+    more than `N_DEVIATIONS` standard deviations, of that difference, below the best of a replicate.
     The first fit is always kept: parametric samples are drawn from it.
     """
-    behind = np.ma.masked_invalid(np.concatenate([some.behind for some in refits]))
+    behind = np.ma.masked_invalid(np.concatenate([some.behind for some in pilots]))
     with np.errstate(over="ignore"):  # a model that hardly fits at all may be that far behind
-        least = (behind.mean(axis=0) - SPREADS * behind.std(axis=0)).filled(np.inf)
-    is_kept = (least <= 0.0) | (behind == 0.0).any(axis=0).filled(False)
+        least = (behind.mean(axis=0) - N_DEVIATIONS * behind.std(axis=0)).filled(np.inf)
+    is_kept: BoolArray = (least <= 0.0) | (behind == 0.0).any(axis=0).filled(False)
     is_kept[0] = True
-    return replace(plan, fits=tuple(plan.fits[i] for i in np.flatnonzero(is_kept)))
+    return is_kept
 
 
-def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
+def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> RefittedChunk:
     """Refit a chunk of replicates under the model of every fit, and choose."""
     streams = [np.random.default_rng(seed) for seed in seeds]
     with one_blas_thread():
@@ -121,7 +121,7 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> Refits:
                 first_values[fit.cell] = of_fit
     criteria = np.stack([first_values[fit.cell] for fit in plan.fits], axis=1)
     with np.errstate(invalid="ignore"):  # no model could be fitted: -inf - -inf
-        return Refits(winners, loglik, criteria.max(axis=1, keepdims=True) - criteria)
+        return RefittedChunk(winners, loglik, criteria.max(axis=1, keepdims=True) - criteria)
 
 
 class FirstRound(NamedTuple):
@@ -174,7 +174,7 @@ class FamilyRefit:
         (candidates, values), limits = first, self.plan.limits
         if not self.plan.is_choice:
             return Found(candidates, values[:, 0])
-        again = candidates.under_way() if limits.tol < LOOSE else candidates
+        again = candidates.resumed() if limits.tol < LOOSE else candidates
         has_chance = values.ravel() + self.margin(candidates) >= goals[candidates.slot]
         is_left = ~has_chance & ~candidates.is_degenerate
         candidates = replace(again, status=np.where(is_left, Status.OK, again.status))
@@ -189,7 +189,7 @@ class FamilyRefit:
         rows = np.flatnonzero(is_late & ~winners.is_degenerate & self.plan.is_choice)
         if not len(rows):
             return winners
-        last = maximise(self.problem, winners.take(rows).under_way(), self.plan.limits)
+        last = maximise(self.problem, winners.take(rows).resumed(), self.plan.limits)
         return winners.put(rows, last)
 
     def criterion(self, mixtures: Mixtures, *, is_certain: bool = False) -> Array:
@@ -260,7 +260,7 @@ class FamilyRefit:
         return fit.family.regularised(statistics[0])
 
 
-def join(plan: Plan, refits: Sequence[Refits]) -> Replicates:
+def join(plan: Plan, refits: Sequence[RefittedChunk]) -> Replicates:
     """All chunks as one value."""
     loglik = np.concatenate([some.loglik for some in refits])
     firsts = np.cumsum([0, *(len(some.loglik) for some in refits)])

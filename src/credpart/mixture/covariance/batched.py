@@ -184,7 +184,7 @@ def _own_volume_own_shape(W: Array, n: Array, start: Array | None) -> Array:
     return W / n[..., None, None]
 
 
-# `structures.any_axes` needs no function: the matrices are read as they are.
+# `structures.full_matrices` needs no function: the matrices are read as they are.
 ORIENTATIONS: Mapping[Callable[..., object], ReadAxes] = {
     structures.spheres: _spheres,
     structures.column_axes: _column_axes,

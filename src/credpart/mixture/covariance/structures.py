@@ -70,7 +70,7 @@ def column_axes(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
     return eye, W * eye
 
 
-def any_axes(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
+def full_matrices(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
     """The full matrices, not rotated: orientations are equal or own, as shapes are."""
     return np.eye(W.shape[1]), W
 
@@ -147,7 +147,7 @@ class Structure(NamedTuple):
     @property
     def is_unit_free(self) -> bool:
         """Whether rescaling columns rescales the covariances and changes nothing else."""
-        return self.orientation in (column_axes, any_axes)
+        return self.orientation in (column_axes, full_matrices)
 
     @property
     def diagonal(self) -> bool:
@@ -174,14 +174,16 @@ STRUCTURES: Mapping[str, Structure] = {
     "VEI": Structure(column_axes, VE, lambda c, d: c + d - 1, ("VII", "EEI")),
     "EVI": Structure(column_axes, EV, lambda c, d: 1 + c * (d - 1), ("EEI",)),
     "VVI": Structure(column_axes, VV, lambda c, d: c * d, ("VEI", "EVI")),
-    "EEE": Structure(any_axes, EE, lambda c, d: d + _n_angles(d), ("EEI",)),
-    "VEE": Structure(any_axes, VE, lambda c, d: c + d - 1 + _n_angles(d), ("VEI", "EEE")),
+    "EEE": Structure(full_matrices, EE, lambda c, d: d + _n_angles(d), ("EEI",)),
+    "VEE": Structure(full_matrices, VE, lambda c, d: c + d - 1 + _n_angles(d), ("VEI", "EEE")),
     "EVE": Structure(common_axes, EV, lambda c, d: 1 + c * (d - 1) + _n_angles(d), ("EVI", "EEE")),
     "VVE": Structure(common_axes, VV, lambda c, d: c * d + _n_angles(d), ("VVI", "VEE", "EVE")),
     "EEV": Structure(own_axes, EE, lambda c, d: d + c * _n_angles(d), ("EEE",)),
     "VEV": Structure(own_axes, VE, lambda c, d: c + d - 1 + c * _n_angles(d), ("VEE", "EEV")),
-    "EVV": Structure(any_axes, EV, lambda c, d: 1 + c * (d - 1 + _n_angles(d)), ("EVE", "EEV")),
-    "VVV": Structure(any_axes, VV, lambda c, d: c * (d + _n_angles(d)), ("VVE", "VEV", "EVV")),
+    "EVV": Structure(
+        full_matrices, EV, lambda c, d: 1 + c * (d - 1 + _n_angles(d)), ("EVE", "EEV")
+    ),
+    "VVV": Structure(full_matrices, VV, lambda c, d: c * (d + _n_angles(d)), ("VVE", "VEV", "EVV")),
 }
 # fmt: on
 ONE_DIMENSION: Mapping[str, Structure] = {

@@ -104,7 +104,7 @@ class Mixtures:
         first, *others = parts
         return first._map(lambda *arrays: np.concatenate(arrays), *others)
 
-    def under_way(self) -> Self:
+    def resumed(self) -> Self:
         """The batch with the status reset to NOT_CONVERGED, except for degenerate mixtures."""
         status = np.where(self.is_degenerate, self.status, Status.NOT_CONVERGED)
         return replace(self, status=status)

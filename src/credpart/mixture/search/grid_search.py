@@ -141,7 +141,7 @@ class FamilySearch:
         """The best mixture of each cell, given the answers of smaller families."""
         candidates = self.begin([*self._partitions(starts), *self._nested_clusters(smaller)])
         embedded = list(self._embedded(smaller))
-        offers = NestedStarts(self, self.begin(embedded) if embedded else None)
+        offers = RelatedStarts(self, self.begin(embedded) if embedded else None)
         early_stopping = EarlyStopping(self.value, len(self.cells))
         candidates = maximise(self.problem, candidates, self.limits, early_stopping)
         policy = Policy(self.value, offers=offers)
@@ -201,7 +201,7 @@ class FamilySearch:
         return Answer(self.problem, one, find_flaw(self.problem, one))
 
 
-class NestedStarts:
+class RelatedStarts:
     """More starts for a cell: the best mixtures of models nested in its model, or containing it.
 
     Each is run for one iteration, or for `TRIAL` iterations if EM is slow, since it may then
@@ -228,7 +228,7 @@ class NestedStarts:
         self.embedded = None
         if len(target):
             codes, zeros = self.search.codes[target], np.zeros(len(target), dtype=np.intp)
-            start = answers.take(new[column]).under_way()
+            start = answers.take(new[column]).resumed()
             start = replace(start, structure=codes, slot=target, n_iter=zeros)
             parts.append(maximise(self.search.problem, start, self.limits))
         return Mixtures.concatenate(parts) if parts else None

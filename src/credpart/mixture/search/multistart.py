@@ -67,7 +67,7 @@ def best_first(problem: Problem, candidates: Mixtures, policy: Policy, limits: L
         is_chosen = most_promising(pool, policy, just_above(reached, limits.tol))
         if not is_chosen.any():
             return Found(answers, reached)
-        chosen = pool.take(np.flatnonzero(is_chosen)).under_way()
+        chosen = pool.take(np.flatnonzero(is_chosen)).resumed()
         pool = pool.take(np.flatnonzero(~is_chosen))
         ended = maximise(problem, chosen, limits, gives_up)
 

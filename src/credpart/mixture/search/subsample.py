@@ -25,7 +25,7 @@ from credpart.mixture.search.grid_search import (
     Cell,
     FamilySearch,
     ModelSet,
-    NestedStarts,
+    RelatedStarts,
     grid_search,
 )
 from credpart.mixture.search.initialisation import scale
@@ -37,7 +37,7 @@ GROUPS = 256  # strata: compact groups of objects
 GROUPED = 20_000  # objects that the groups are found in
 # Standard errors of what the subsample says of a difference of criteria: a model that trails the
 # best one by more has no real chance.
-SPREADS = 4.0
+N_DEVIATIONS = 4.0
 
 
 class SearchResult(NamedTuple):
@@ -191,7 +191,7 @@ def chances_on_all(criterion: str, U: Array, k: Array, weights: Array, total: fl
     errors = np.sqrt(((gaps - gaps.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
     behind = values[best] - values
     # What a model gains by being fitted to the part is a chi-square variable of mean k.
-    is_real = behind <= ratio * SPREADS * (errors + np.sqrt(2.0 * k))
+    is_real = behind <= ratio * N_DEVIATIONS * (errors + np.sqrt(2.0 * k))
     which = f"by {len(weights)} of them, its {criterion.upper()}"
     why_not = [
         f"it was not fitted to all objects: {which} is about {gap:.0f} below the best"
@@ -213,6 +213,6 @@ def refine_on_all(
         params = Mixtures.concatenate(starts).params
         begun = Mixtures.at(params, search.codes, np.zeros_like(slots), slots, n_iter=0)
         candidates = maximise(models.problem, evaluate(models.problem, begun), limits)
-        policy = Policy(search.value, offers=NestedStarts(search))
+        policy = Policy(search.value, offers=RelatedStarts(search))
         answers, _ = best_first(models.problem, candidates, policy, limits)
     return {cell: search.answer(answers, slot) for slot, cell in enumerate(search.cells)}
