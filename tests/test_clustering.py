@@ -148,6 +148,16 @@ def test_the_structure_is_chosen_once_or_in_each_replicate():
     assert each.intervals_.length.mean() > once.intervals_.length.mean()
 
 
+@pytest.mark.parametrize(("criterion", "has_fewer"), [("bic", False), ("aic", True)])
+def test_replicates_have_fewer_clusters_only_by_a_criterion_that_favours_many(criterion, has_fewer):
+    X = make_mixture1(60, random_state=2).X
+    options = {"model": ["EII", "VII"], "n_replicates": 60, "random_state": 0}
+    model = CalibratedClustering(range(1, 6), criterion=criterion, **options).fit(X)
+    chosen = model.replicates_.n_clusters
+    assert (chosen < model.mixture_.n_clusters).any() == has_fewer
+    assert (chosen > model.mixture_.n_clusters).any()
+
+
 def test_the_number_of_clusters_is_chosen_once_or_in_each_replicate(tmp_path):
     X = make_mixture3(100, random_state=3).X
     options = {"model": ["EII", "EEV"], "n_replicates": 40, "random_state": 0}

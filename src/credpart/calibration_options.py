@@ -27,7 +27,7 @@ from credpart.focal import (
     focal_sets,
 )
 from credpart.intervals import METHODS, replicates_needed
-from credpart.mixture.criteria import CRITERIA
+from credpart.mixture.criteria import CONSISTENT, CRITERIA
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.known_labels import KnownLabels
 from credpart.mixture.models import check_noise
@@ -42,9 +42,16 @@ def chosen_once(selection: Selection) -> tuple[MixtureFit, ...]:
 
 
 def chosen_in_each(selection: Selection) -> tuple[MixtureFit, ...]:
-    """Each replicate chooses among all models and numbers of clusters that were tried."""
+    """Each replicate chooses among the models and numbers of clusters that were tried.
+
+    A consistent criterion errs on one side: it chooses too few clusters where the sample is small,
+    and hardly ever too many.  So numbers below that of the best fit have been rejected, and only
+    larger ones are offered to replicates.
+    """
     best = selection.best
-    return best, *(fit for fit in selection.fits.values() if fit is not best)
+    fewest = best.n_clusters if selection.criterion in CONSISTENT else 0
+    others = (fit for fit in selection.fits.values() if fit is not best)
+    return best, *(fit for fit in others if fit.n_clusters >= fewest)
 
 
 SELECTIONS: Mapping[str, Callable[[Selection], tuple[MixtureFit, ...]]] = {

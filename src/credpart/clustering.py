@@ -55,7 +55,9 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
     selection : {"each", "once"}
         Choose the model and the number of clusters again in each replicate, or once as in the
         paper.  Choosing once ignores that the choice itself is uncertain, and makes the intervals
-        too short.  The partition has the clusters of the best fit in either case.
+        too short.  By BIC and ICL, which choose too few clusters rather than too many, a replicate
+        has at least as many as the best fit.  The partition has the clusters of the best fit in
+        either case.
     n_replicates : int
         Number of bootstrap samples, B.
     resampling : {"nonparametric", "bayesian", "parametric"}

@@ -18,6 +18,10 @@ CRITERIA: Mapping[str, Criterion] = {
     "aic": lambda loglik, k, n, certainty: 2.0 * (loglik - k),
 }
 
+# Criteria whose choice has too many clusters with a probability that vanishes as n grows: for one
+# cluster too many, the likelihood ratio would have to exceed a penalty that grows with log n.
+CONSISTENT = frozenset({"bic", "icl"})
+
 
 def contributions(criterion: str, family: Family, params: Parameters, X: Array) -> Array:
     """What each object (n,) contributes to a criterion, without the penalty for parameters."""
