@@ -114,8 +114,9 @@ def test_n_jobs_changes_no_byte():
         assert as_bytes(pairwise_intervals(posteriors)) == alone
 
 
-def test_tile_size_changes_no_byte(monkeypatch):
-    posteriors = draw(101, 40, 7)
+@pytest.mark.parametrize("certain", [False, True])
+def test_tile_size_changes_no_byte(certain, monkeypatch):
+    posteriors = separated(101, 40) if certain else draw(101, 40, 7)
     whole = as_bytes(pairwise_intervals(posteriors))
     monkeypatch.setattr(module, "TILE_VALUES", 1)
     monkeypatch.setattr(module, "TILE_ROWS", 3)
@@ -157,18 +158,28 @@ def separated(B, n, seed=0):
 def test_pairs_that_are_certain_are_not_sorted_but_have_their_bounds(monkeypatch):
     posteriors = separated(200, 30)
     lower, upper = literal_bounds(posteriors, posteriors, 0.9)
-    sorted_rows, selected = [], module._selected
+    sorted_rows, quantiles = [], module.quantiles
 
-    def counted(values, ranks):
+    def counted(values, levels):
         sorted_rows.append(len(values))
-        return selected(values, ranks)
+        return quantiles(values, levels)
 
-    monkeypatch.setattr(module, "_selected", counted)
+    monkeypatch.setattr(module, "quantiles", counted)
     intervals = pairwise_intervals(posteriors, 0.9)
     # Both bounds are within the extremes, which differ by 1e-6 at most.
     np.testing.assert_allclose(intervals.lower, condensed(lower), rtol=0, atol=1e-6)
     np.testing.assert_allclose(intervals.upper, condensed(upper), rtol=0, atol=1e-6)
     assert 0 < sum(sorted_rows) < 0.7 * len(intervals.lower)
+
+
+@pytest.mark.parametrize("method", ["percentile", "simultaneous"])
+def test_a_copy_of_an_object_has_the_bytes_of_its_own_bounds(method):
+    posteriors = separated(200, 12)
+    copies = np.concatenate([posteriors, posteriors], axis=1)
+    within = pairwise_intervals(copies, method=method)
+    lower, upper = within.square()
+    assert np.array_equal(np.diagonal(lower, 12), within.own_lower[:12])
+    assert np.array_equal(np.diagonal(upper, 12), within.own_upper[:12])
 
 
 def test_tiny_posteriors_do_not_underflow():
