@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from credpart._arrays import Array, IntArray
+from credpart._arrays import Array, BoolArray, IntArray
 from credpart.focal import disjoint_matrix, same_matrix
 from credpart.intervals import PairwiseIntervals
 from credpart.partition import EvidentialPartition
@@ -39,29 +39,47 @@ def smallest_amount(
     i: IntArray,
     j: IntArray,
     posteriors_of: Callable[[IntArray], Array],
+    allowed: BoolArray | None = None,
 ) -> float:
-    """The smallest amount by which `weaken` makes [Bel, Pl] hold as much as the intervals.
+    """The smallest amount by which `weakened_masses` make [Bel, Pl] hold as much as the intervals.
 
     Counted are the P_ij of all replicates, for the pairs of objects i < j.  ``posteriors_of`` gives
-    the posteriors (B, m, c) of some of the objects.
+    the posteriors (B, m, c) of some of the objects.  Objects whose labels exclude a cluster are not
+    weakened: if no amount is enough because of them, it is the smallest that holds the most.
     """
     focal = partition.focal_sets
     if not len(i) or focal.shape[1] == 1:  # the set of all clusters is one cluster
         return 0.0
     objects, places = np.unique([i, j], return_inverse=True)
     first, second = places.reshape(2, -1)
+    masses, inside = partition.masses[objects], None if allowed is None else allowed[objects]
     P = np.array([(R[first] * R[second]).sum(axis=1) for R in posteriors_of(objects)])
 
     def share(lower: Array, upper: Array) -> float:
         return float(((lower - ROUNDING <= P) & (upper + ROUNDING >= P)).mean())
 
     def share_at(amount: float) -> float:
-        M, sets = weakened(partition.masses[objects], focal, amount)
-        same, apart = M @ same_matrix(sets), M @ disjoint_matrix(sets)
+        M = weakened_masses(masses, focal, amount, inside)
+        same, apart = M @ same_matrix(focal), M @ disjoint_matrix(focal)
         belief = (same[first] * M[second]).sum(axis=1)
         return share(belief, 1.0 - (apart[first] * M[second]).sum(axis=1))
 
     n = intervals.n_objects
     pair = i * n - i * (i + 1) // 2 + j - i - 1
-    goal = share(intervals.lower[pair], intervals.upper[pair])
+    goal = min(share(intervals.lower[pair], intervals.upper[pair]), share_at(AMOUNTS[-1]))
     return AMOUNTS[bisect_left(AMOUNTS, goal, key=share_at)]
+
+
+def weakened_masses(
+    masses: Array, sets: BoolArray, amount: float, allowed: BoolArray | None = None
+) -> Array:
+    """Weakened masses (m, f); objects whose labels exclude a cluster keep those that they have.
+
+    The set of all clusters is one of the sets.
+    """
+    if not amount:
+        return masses
+    weak = weakened(masses, sets, amount)[0]
+    if allowed is None:
+        return weak
+    return np.where(allowed[:, sets.all(axis=1)], weak, masses)

@@ -24,7 +24,7 @@ from credpart._messages import Message
 from credpart._parallel import run_tasks
 from credpart._progress import Progress, shown
 from credpart._threads import one_blas_thread
-from credpart._weakening import choose_pairs, smallest_amount
+from credpart._weakening import choose_pairs, smallest_amount, weakened_masses
 from credpart.calibration_options import CalibrationOptions
 from credpart.errors import InputError, InputTypeError
 from credpart.intervals import METHODS, PairwiseIntervals, by_object, pairwise_intervals
@@ -43,7 +43,6 @@ from credpart.pairs import (
     stratified_sample,
 )
 from credpart.partition import EvidentialPartition
-from credpart.partition.measures import weakened
 from credpart.profiles import Profiles, find_profiles
 
 if TYPE_CHECKING:
@@ -592,21 +591,10 @@ def find_partition(
         i,
         j,
         lambda some: replicates.posteriors_of(values[rows[some]], n_jobs=n_jobs),
+        None if allowed is None else allowed[rows],
     )
     masses = weakened_masses(partition.masses, sets, amount, allowed)
     return FoundPartition(replace(partition, masses=masses), found.objective, landmarks, amount)
-
-
-def weakened_masses(
-    masses: Array, sets: BoolArray, amount: float, allowed: BoolArray | None = None
-) -> Array:
-    """Weakened masses (m, f); objects whose labels exclude a cluster keep those that they have."""
-    if not amount:
-        return masses
-    weak = weakened(masses, sets, amount)[0]
-    if allowed is None:
-        return weak
-    return np.where(allowed[:, sets.all(axis=1)], weak, masses)
 
 
 def fit_masses(
