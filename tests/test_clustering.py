@@ -387,6 +387,13 @@ def test_random_states():
     [
         CalibratedClustering(3, model=["EII", "VVI"], n_replicates=20),
         CalibratedClustering(3, model="EII", noise=True, missing="model", n_replicates=20),
+        CalibratedClustering(3, model="EII", noise="contaminated", weaken=True, n_replicates=20),
+        CalibratedClustering(2, model="EII", noise="auto", pairs=10, method="bca", n_replicates=20),
+        # Of 3 clusters on 4 distinct points, as one of the checks has them, the likelihood of
+        # t components has no bound.
+        CalibratedClustering(2, model="t-EII", missing="model", method="basic", n_replicates=20),
+        CalibratedClustering(2, model="contaminated-EII", method="normal", n_replicates=20),
+        CalibratedClustering(2, model="EII", refit="linear", method="simultaneous"),
     ]
 )
 def test_the_estimator_meets_the_contract(estimator, check):
