@@ -18,7 +18,7 @@ from credpart._messages import Message, Name, Setting
 from credpart.errors import InputError
 
 PAIR_BYTES = 24  # an n x n array of these is what the stages hold at their peak
-# Of each cluster a search has scatter, covariance and precision matrices from three starts, or more.
+# Of each cluster a search has scatter, covariance and precision matrices, from three starts.
 SEARCHED = 9
 GIGA = 1e9
 
