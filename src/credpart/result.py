@@ -325,6 +325,7 @@ class CalibratedResult:
                 method=named,
                 estimate=None if estimate is None else estimate[rows],
                 influence=None if influence is None else influence.on(values),
+                sample_weight=self.weights[rows],
                 n_jobs=n_jobs,
                 progress=progress,
             )
@@ -367,6 +368,7 @@ class CalibratedResult:
                 progress,
                 self.estimate,
                 influence,
+                self.weights,
             )
         with shown("partition", verbose, timings) as progress:
             found = find_partition(
@@ -513,11 +515,12 @@ def find_intervals(
     progress: Progress | None = None,
     estimate: Array | None = None,
     influence: MixtureInfluence | None = None,
+    weights: Array | None = None,
 ) -> PairwiseIntervals:
     """Algorithm 1, lines 4-11, for the pairs of a sample, which may be all objects.
 
     ``estimate`` has the posteriors (n, c) of all objects in the fit, for methods that need them,
-    and ``influence`` says how fitted objects move these.
+    and ``influence`` says how fitted objects move these.  ``weights`` (n,) are those of the data.
     """
     values = data.values[sample.rows]
     posteriors = replicates.posteriors_of(values, n_jobs=n_jobs)
@@ -527,6 +530,7 @@ def find_intervals(
         method=options.method,
         estimate=None if estimate is None else estimate[sample.rows],
         influence=None if influence is None else influence.on(values),
+        sample_weight=None if weights is None else weights[sample.rows],
         n_jobs=n_jobs,
         progress=progress,
     )
