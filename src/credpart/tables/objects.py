@@ -20,6 +20,8 @@ from credpart.tables.roles import (
     identifier_remarks,
     left_out_remarks,
     may_identify,
+    missing_code_remarks,
+    total_remarks,
     why_identifier,
     why_left_out,
 )
@@ -232,6 +234,9 @@ def read_objects(
             X = X.drop(columns=list(reasons))
             remarks += left_out_remarks(reasons)
         remarks += () if categories else code_remarks(X)
+    if not found.has_roles:
+        remarks += missing_code_remarks(X, found.cells.texts)
+        remarks += total_remarks(ids)
     kept = _kept(found, chosen.ids, X) if keep_columns else None
     X = _transformed(X, transform, found.plain)
     known = None
