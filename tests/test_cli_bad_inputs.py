@@ -364,3 +364,44 @@ def test_rows_of_a_sample_are_named_by_their_place_in_the_file(tmp_path, capsys)
     assert fit(data, tmp_path, fit_rows="149") == 0
     told = capsys.readouterr().err
     assert "row 11 lies more than" in told
+
+
+@pytest.mark.parametrize(
+    ("cell", "options", "message"),
+    [
+        ("", [], "NaN (missing) and 0 inf values, the first in column 'x', row 4 of '{b}'"),
+        ("", ["--fit-rows", "20"], "the first in column 'x', row 4 of '{b}'"),
+        ("inf", ["--missing", "drop"], "1 inf values, the first in column 'x', row 4 of '{b}'"),
+        ("abc", [], "'{b}' must hold numbers, got 'abc' in column 'x', row 4"),
+        ("1", ["--label-column", "kind"], "got none in column 'kind', row 6 of '{b}'"),
+    ],
+)
+def test_of_several_files_an_error_names_the_file_and_its_own_row(
+    cell, options, message, tmp_path, capsys
+):
+    rng = np.random.default_rng(0)
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for path in paths:
+        frame = pd.DataFrame(rng.normal(size=(15, 2)).round(3), columns=["x", "y"]).astype(object)
+        frame["kind"] = "p"
+        if path.name == "b.csv":
+            frame.loc[3, "x"], frame.loc[5, "kind"] = cell, ""
+        frame.to_csv(path, index=False)
+    apart = [] if "--label-column" in options else ["--drop", "kind"]
+    assert run("fit", *paths, *apart, *options, "--out", tmp_path / "out") == 2
+    assert message.format(b=paths[1]) in capsys.readouterr().err
+
+
+def test_of_several_files_notes_name_the_file_and_its_own_row(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for path in paths:
+        frame = pd.DataFrame(rng.normal(size=(40, 2)).round(3), columns=["x", "y"])
+        if path.name == "b.csv":
+            frame.loc[3, "x"], frame.loc[10, "y"] = np.nan, 1e4
+        frame.to_csv(path, index=False)
+    quick = ["--clusters", 1, "--model", "VVI", "--replicates", 20, "--missing", "drop"]
+    assert run("fit", *paths, *quick, "--out", tmp_path / "out") == 0
+    told = capsys.readouterr().err
+    assert f"Note: Left out 1 row with missing cells (row 4 of '{paths[1]}')." in told
+    assert f"row 11 of '{paths[1]}' lies more than" in told

@@ -54,7 +54,9 @@ def test_a_shell_reads_options_and_rows_of_the_file():
     error = refused(check_data, frame)
     start = "The data must be finite, got 1 NaN (missing) and 0 inf values, the first in column 'b'"
     assert in_shell(error) == f"{start}, row 2. Drop or impute them."
-    assert in_shell(error, rows=np.array([3, 7])) == f"{start}, row 8. Drop or impute them."
+    assert in_shell(error, lambda i: RowNumber(7, "b.csv")) == (
+        f"{start}, row 8 of 'b.csv'. Drop or impute them."
+    )
     full = refused(focal_sets, 13, "full")
     assert in_shell(full) == (
         "--clusters must be at most 12 when --focal-sets is 'full', got 13, which has 2^13 - 1 "
@@ -142,7 +144,7 @@ def test_a_warning_carries_its_parts():
     (warning,) = caught
     assert "row 7 lies more than" in str(warning.message)
     assert "row 8 lies more than" in in_shell(warning.message)
-    assert "row 43 lies more than" in in_shell(warning.message, rows=np.arange(60) + 35)
+    assert "row 43 lies more than" in in_shell(warning.message, lambda i: RowNumber(i + 35))
 
 
 def raised():

@@ -475,6 +475,26 @@ def test_new_objects_see_weighted_objects_as_repeated_ones():
     np.testing.assert_allclose(weighted, repeated, atol=1e-7)
 
 
+@pytest.mark.parametrize("start", ["prototypes", "random", "given"])
+def test_copies_in_rows_in_any_order_are_weights_to_the_bit(start):
+    P, focal = posteriors(30, 3, 2.5), focal_sets(3)
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 4, size=30)
+    rows = rng.permutation(np.arange(30).repeat(np.maximum(weights, 1)))
+    begin = rng.dirichlet(np.ones(len(focal)), size=30)
+    few, many = (begin, begin[rows]) if start == "given" else (start, start)
+    once = irqp(pairwise_intervals(P), focal, sample_weight=weights, start=few)
+    found = irqp(
+        pairwise_intervals(P[:, rows]),
+        focal,
+        sample_weight=np.minimum(weights, 1)[rows],
+        objects=rows,
+        start=many,
+    )
+    assert found.partition.masses.tobytes() == once.partition.masses[rows].tobytes()
+    assert found.objective == once.objective
+
+
 def test_weights_above_1_need_the_bounds_of_copies():
     intervals, focal = CASES["two objects"]
     message = r"`intervals` must have `own_lower` .* and a weight of 2 in row 1"
@@ -588,6 +608,11 @@ def test_the_result_is_read_only():
         ({"n_starts": 0}, r"`n_starts` must be 'auto' or an integer >= 1, got 0"),
         ({"n_starts": "many"}, r"`n_starts` must be 'auto' or an integer >= 1, got 'many'"),
         ({"sample_weight": [1, -1]}, r"`sample_weight` must be finite, non-negative"),
+        ({"objects": [0]}, r"`objects` must be 2 integers, got shape \(1,\) of int"),
+        (
+            {"objects": [0, 2]},
+            r"`objects` must number .* got 2 numbers from 0 to 2",
+        ),
         ({"max_sweeps": 0}, r"`max_sweeps` must be an integer >= 1, got 0"),
         ({"focal_sets": focal_sets(3, empty=True)}, r"non-empty sets, got the empty set in row 0"),
     ],

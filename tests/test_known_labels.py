@@ -389,3 +389,14 @@ def test_a_column_of_labels_on_the_command_line(tmp_path, capsys):
     assert "--known-column must name at most the 2 clusters" in capsys.readouterr().err
     assert run("compare", tmp_path / "iris.csv", *columns, "--clusters", "3") == 2
     assert "--known-column must not be given for a comparison" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("noise", ["uniform", "contaminated"])
+def test_an_outlier_is_one_beside_labels_too(noise):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(30, 2)), rng.normal(8.0, 1.0, size=(30, 2)), [[4.0, 300.0]]])
+    labels = [0] * 5 + [None] * 56
+    options = {"model": "EII", "n_replicates": 20, "random_state": 0}
+    model = CalibratedClustering(2, noise=noise, **options).fit(X, labels=labels)
+    assert model.labels_[-1] == -1
+    assert (model.labels_[:5] == 0).all()

@@ -3,9 +3,11 @@
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from credpart import CalibratedClustering, _memory
+from credpart import CalibratedClustering, _memory, fit_mixture, select_mixture
 from credpart._memory import check_pairs, free_memory
 from credpart.datasets import load_iris
 from credpart.errors import InputError
@@ -170,6 +172,20 @@ def test_more_pairs_than_memory_are_refused(monkeypatch):
     check_pairs(5000, 1000, 9)
     with pytest.raises(InputError, match=r"at most about 5100 rows.*1.0 GB.*6000 rows, which need"):
         check_pairs(6000, 1000, 9)
+
+
+def test_more_columns_than_memory_for_their_covariances_are_refused(monkeypatch):
+    monkeypatch.setattr(_memory, "free_memory", lambda: 1e9)
+    X = np.random.default_rng(0).normal(size=(30, 3000))
+    refusal = r"`X` must have at most about 2600 columns for the covariance .* need 1 GB. Cluster"
+    with pytest.raises(InputError, match=refusal):
+        fit_mixture(X, 2, "EII")
+    with pytest.raises(InputError, match=r"at most about 790 columns .* of 100 mixtures"):
+        CalibratedClustering([2, 3], model="VVI", n_replicates=100).fit(X[:, :1000])
+    # A table of categories has no such matrices.
+    answers = pd.DataFrame(np.random.default_rng(0).integers(2, size=(30, 3000))).astype(str)
+    monkeypatch.setattr(_memory, "free_memory", lambda: 1e7)
+    assert select_mixture(answers, 2, "latent-class").best.n_clusters == 2
 
 
 def test_the_largest_number_of_clusters_counts(monkeypatch):

@@ -173,6 +173,18 @@ def test_confusion_keeps_names_and_names_clusters_that_match_no_class():
     assert confusion(outlier, ["a", "a", "b"]).columns[0] == "∅"
 
 
+def test_outliers_do_not_name_clusters():
+    # Five outliers of class b are the nearest to cluster 0, in which all objects are of class a.
+    sets = focal_sets(2, "singletons", empty=True)
+    masses = [[0.0, 1.0, 0.0]] * 2 + [[0.0, 0.0, 1.0]] * 2 + [[0.9, 0.1, 0.0]] * 5
+    found = EvidentialPartition(masses, sets)
+    classes = ["a", "a", "b", "b", *"bbbbb"]
+    table = confusion(found, classes)
+    assert list(table.columns) == ["∅", "{a}", "{b}"]
+    assert table.to_numpy().tolist() == [[0, 2, 0], [5, 0, 2]]
+    assert misplaced(found, classes) == 0.0
+
+
 def test_bad_arguments_are_refused():
     one = partition(0)
     with pytest.raises(ValueError, match="`kind` must be one of 'belief', 'jousselme', 'conflict'"):

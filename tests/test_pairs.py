@@ -19,10 +19,12 @@ from credpart.focal import disjoint_matrix, same_matrix
 from credpart.intervals import by_object, cross_intervals
 from credpart.mixture import fit_mixture
 from credpart.pairs import (
+    Chosen,
     Landmarks,
     SampledObjects,
     bounds_of,
     choose_landmarks,
+    distinct_objects,
     estimated_objective,
     pairs_of,
     stratified_sample,
@@ -118,12 +120,16 @@ def test_a_sample_of_all_objects_is_all_objects():
 # --- landmarks
 
 
+def everyone(n):
+    return Chosen(np.arange(n), np.ones(n))
+
+
 def test_every_object_as_a_landmark_is_all_pairs():
     # Each object then solves the program of Algorithm 2 with its own copy among the others; at
     # the optimum of Algorithm 2 its masses meet the KKT conditions once that copy is taken out.
     posteriors = draw(40)
     intervals, found, landmarks = every_object(posteriors)
-    places, weights = choose_landmarks(intervals, np.ones(40), None, seed=0)
+    places, weights = choose_landmarks(intervals, everyone(40), None, seed=0)
     assert places.tolist() == list(range(40))
     assert weights.tolist() == [1.0] * 40
     focal = found.partition.focal_sets
@@ -193,8 +199,9 @@ def test_chosen_landmarks_carry_all_weight_and_depend_on_the_seed_alone():
     posteriors = draw(120)
     weights = np.random.default_rng(0).choice([0.0, 1.0, 2.5], size=120)
     intervals = pairwise_intervals(posteriors)
-    chosen = choose_landmarks(intervals, weights, 15, seed=4)
-    again = choose_landmarks(intervals, weights, 15, seed=4)
+    objects = distinct_objects(np.arange(120.0)[:, None], weights)
+    chosen = choose_landmarks(intervals, objects, 15, seed=4)
+    again = choose_landmarks(intervals, objects, 15, seed=4)
     assert len(np.unique(chosen.places)) == len(chosen.places) == 15
     assert chosen.weights.sum() == pytest.approx(weights.sum())
     assert (weights[chosen.places] > 0.0).all()
@@ -205,7 +212,7 @@ def test_chosen_landmarks_carry_all_weight_and_depend_on_the_seed_alone():
 def test_objects_that_are_certain_of_a_cluster_share_one_landmark():
     labels = np.repeat([0, 1, 2], [50, 30, 20])
     intervals = pairwise_intervals(np.tile(np.eye(3)[labels], (40, 1, 1)))
-    chosen = choose_landmarks(intervals, np.ones(100), 12, seed=0)
+    chosen = choose_landmarks(intervals, everyone(100), 12, seed=0)
     assert sorted(chosen.weights) == [20.0, 30.0, 50.0]
     assert sorted(labels[chosen.places]) == [0, 1, 2]
 

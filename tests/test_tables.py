@@ -775,3 +775,43 @@ def test_a_column_is_compared_with_few_others(monkeypatch):
         for name, other in {"again": "7", "negative": "8", "hole": "9"}.items()
     }
     assert len(compared) < 20
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"x": 1.5, "y": 2}\n{"x": 2.5, "y": 3}\n', "be a table of cells, got JSON. Save it as"),
+        ('[{"x": 1.5},\n {"x": 2.5}]\n', "be a table of cells, got JSON"),
+        ("<!DOCTYPE html>\n<p>Not found</p>\n", "be a table of cells, got HTML or XML"),
+        ("x,y\n(mm),(kg)\n1,2\n3,5\n", "got '.mm.' in column 'x', row 0.*delete a row of units"),
+        ("x,y\n\u22121.5,2\n\u22122.5,3\n", "Write '-' in place of '\u2212'"),
+        ("x,y\n7,1.5,2\n3,2.5,3\n", "and 2 cells in each row, got 3 in all rows below line 1"),
+    ],
+)
+def test_what_is_no_table_of_numbers_is_said_as_what_it_is(tmp_path, content, message):
+    with pytest.raises(ValueError, match=message):
+        read_objects(written(tmp_path, content))
+
+
+def test_numbers_that_often_stand_for_missing_cells_are_asked_about(tmp_path):
+    rows = [f"{-999 if i % 6 == 0 else 40 + i},{-999 + i}" for i in range(24)]
+    path = written(tmp_path, "x,y\n" + "\n".join(rows) + "\n")
+    (told,) = read_objects(path).remarks
+    assert "Column 'x' holds -999 in 4 rows, far from its other numbers" in told
+    assert "say `na_values=['-999']`" in told
+    again = read_objects(path, text_format=TextFormat(na_values=("-999",)), missing="drop")
+    assert again.X["x"].min() == 41.0
+
+
+def test_a_last_row_that_is_named_as_a_total_is_told(tmp_path):
+    rows = [f"s{i},{i * i % 7}.5" for i in range(24)]
+    path = written(tmp_path, "sample,x\n" + "\n".join([*rows, "Total,84"]) + "\n")
+    assert "The last row is named 'Total'" in read_objects(path).remarks[-1]
+
+
+def test_points_that_may_group_thousands_are_told(tmp_path):
+    path = written(tmp_path, "x;y\n1.100;7\n2.215;9\n3.400;4\n")
+    (told,) = read_objects(path).remarks
+    assert told.startswith("Numbers such as 1.100 are read with a decimal point. If it groups")
+    grouped = read_objects(path, text_format=TextFormat(thousands="."))
+    assert grouped.X["x"].tolist() == [1100.0, 2215.0, 3400.0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from credpart import CalibratedClustering, EvidentialPartition, load_model, save_model
-from credpart._weakening import AMOUNTS
+from credpart._weakening import AMOUNTS, weakened_masses
 from credpart.intervals import pairwise_probabilities
 
 
@@ -75,3 +75,28 @@ def test_objects_of_known_clusters_keep_their_masses():
     assert result.weakening > 0.0
     assert result.partition.masses[:3].max(axis=1).tolist() == [1.0, 1.0, 1.0]
     assert (result.partition.masses[3:, -1] > 0.0).all()
+
+
+@pytest.mark.parametrize("unknown", [45, 0])
+def test_objects_that_are_not_weakened_do_not_count_as_weakened(unknown):
+    # Half of the objects, or all of them, are known to be in one of two clusters: the first ones
+    # cannot hold more of the replicates than before, whatever the amount.
+    truth = np.random.default_rng(0).integers(6, size=90)
+    labels = [None] * unknown + [{k, (k + 1) % 6} for k in truth[unknown:].tolist()]
+    options = {"model": "EII", "n_replicates": 40, "random_state": 0, "omega": True}
+    plain = CalibratedClustering(6, **options).fit(X, labels=labels).result_
+    weak = plain.refit_partition(weaken=True)
+    sets = plain.partition.focal_sets
+    allowed = plain.known_labels.allowed_sets(sets)
+    replicates = plain.replicates.posteriors_of(plain.mixture_values)
+    P = np.array([pairwise_probabilities(R) for R in replicates])
+
+    def held_at(amount):
+        masses = weakened_masses(plain.partition.masses, sets, amount, allowed)
+        belief, plausibility = EvidentialPartition(masses, sets).pairwise_condensed()
+        return held(belief, P, plausibility)
+
+    goal = min(held(plain.intervals.lower, P, plain.intervals.upper), held_at(1.0))
+    expected = next(amount for amount in AMOUNTS if held_at(amount) >= goal)
+    assert weak.weakening == expected
+    assert (weak.weakening > 0.0) == (unknown > 0)

@@ -18,6 +18,8 @@ from credpart._messages import Message, Name, Setting
 from credpart.errors import InputError
 
 PAIR_BYTES = 24  # an n x n array of these is what the stages hold at their peak
+# Of each cluster a search has scatter, covariance and precision matrices, from three starts.
+SEARCHED = 9
 GIGA = 1e9
 
 
@@ -44,6 +46,24 @@ def check_pairs(n: int, n_replicates: int, n_clusters: int) -> None:
                 Name("predict_masses"),
                 ".",
             ),
+        )
+
+
+def check_matrices(n_columns: int, n_clusters: int, n_mixtures: int = SEARCHED) -> None:
+    """Refuse columns whose covariance matrices, one for each cluster of mixtures, need more memory.
+
+    >>> check_matrices(50, 3)
+    """
+    free = free_memory()
+    needed = 8.0 * n_mixtures * n_clusters * n_columns**2
+    if free is not None and needed > free:
+        most = float(f"{n_columns * sqrt(free / needed):.2g}")
+        raise InputError(
+            "X",
+            f"have at most about {most:.0f} columns for the covariance matrices of {n_mixtures} "
+            f"mixtures to fit in the {free / GIGA:.1f} GB of memory that are free",
+            Message(f"{n_columns} columns, which need {needed / GIGA:.0f} GB"),
+            "Cluster fewer columns, such as the first principal components of all.",
         )
 
 

@@ -6,7 +6,7 @@ rows of a file counted from 1.  A message therefore remembers which of its parts
 settings and rows, and a `Vocabulary` says how they read.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,7 +20,7 @@ class Vocabulary(Protocol):
     def setting(self, setting: "Setting") -> str:
         """An argument with its value."""
 
-    def row(self, number: int) -> str:
+    def row(self, row: "RowNumber") -> str:
         """A row of the data, which the library counts from 0."""
 
     def call(self, call: "Call") -> str:
@@ -54,13 +54,18 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class RowNumber:
-    """A row of the data, counted from 0."""
+    """A row of the data, or of one of the files that they were read from, counted from 0."""
 
     number: int
+    file: str = ""  # if there are several
 
     def render(self, words: Vocabulary) -> str:
         """The row as the vocabulary counts it."""
-        return words.row(int(self.number))
+        return words.row(self)
+
+    def counted_from(self, first: int) -> str:
+        """The row in words; the first one has this number."""
+        return f"row {self.number + first}" + (f" of {self.file!r}" if self.file else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +110,9 @@ class PythonVocabulary:
         text = f"{setting.method}({text})" if setting.method else text
         return f"`{text}`" if setting.is_quoted else text
 
-    def row(self, number: int) -> str:
+    def row(self, row: RowNumber) -> str:
         """A row of an array."""
-        return f"row {number}"
+        return row.counted_from(0)
 
     def call(self, call: Call) -> str:
         """A line of code about ``model``, the fitted estimator, and ``X``, its data."""
@@ -153,15 +158,14 @@ class Message(str):
         """The text in the words of a vocabulary."""
         return _rendered(self.parts, words)
 
-    def with_rows(self, rows: Sequence[int]) -> "Message":
-        """The message about data of which row i is row ``rows[i]`` of other data.
+    def with_rows(self, place: Callable[[int], RowNumber]) -> "Message":
+        """The message about data of which row i is row ``place(i)`` of other data.
 
-        >>> Message(RowNumber(1), " is far away").with_rows([0, 5])
-        'row 5 is far away'
+        >>> Message(RowNumber(1), " is far away").with_rows(lambda i: RowNumber(i + 4, "b.csv"))
+        "row 5 of 'b.csv' is far away"
         """
         parts = (
-            RowNumber(rows[part.number]) if isinstance(part, RowNumber) else part
-            for part in self.parts
+            place(int(part.number)) if isinstance(part, RowNumber) else part for part in self.parts
         )
         return Message(*parts)
 

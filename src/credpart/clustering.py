@@ -12,7 +12,7 @@ from credpart._bootstrap import Replicates
 from credpart._bootstrap.draws import RESAMPLING
 from credpart._bootstrap.units import Design
 from credpart._checks import check_weights
-from credpart._memory import check_pairs
+from credpart._memory import SEARCHED, check_matrices, check_pairs
 from credpart.calibration_options import CalibrationOptions
 from credpart.diagnostics.diagnosis import summarise, summary_html
 from credpart.estimator_outputs import NewObjectsMixin
@@ -252,6 +252,9 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
         options = options.with_labels(known)
         c = max(options.n_clusters)
         check_pairs(options.pairs_for(n, c).n_sampled or n, options.n_replicates, c)
+        if data.levels is None and any(row.structure is not None for row in models.values()):
+            least = min(options.n_clusters)
+            check_matrices(data.values.shape[1], least, max(SEARCHED, options.n_replicates))
         weights = check_weights("sample_weight", sample_weight, len(data.values))
         is_new = RESAMPLING[options.resampling].weigh is None
         design = Design.check(groups, strata, weights, is_new=is_new)

@@ -26,7 +26,7 @@ from scipy.spatial.distance import squareform
 from scipy.special import ndtr, ndtri
 
 from credpart._arrays import Array, BoolArray, IntArray, Single
-from credpart._checks import check_choice, check_fraction
+from credpart._checks import check_choice, check_fraction, check_weights
 from credpart._messages import Message, Name
 from credpart._order_statistics import quantiles
 from credpart._parallel import run_tasks
@@ -138,6 +138,7 @@ def pairwise_intervals(
     method: str = ...,
     estimate: ArrayLike | None = ...,
     influence: "Influence | None" = ...,
+    sample_weight: ArrayLike | None = ...,
     n_jobs: int | None = ...,
     progress: Any = ...,
 ) -> PairwiseIntervals: ...
@@ -149,6 +150,7 @@ def pairwise_intervals(
     method: str = ...,
     estimate: ArrayLike | None = ...,
     influence: "Influence | None" = ...,
+    sample_weight: ArrayLike | None = ...,
     n_jobs: int | None = ...,
     progress: Any = ...,
 ) -> list[PairwiseIntervals]: ...
@@ -159,6 +161,7 @@ def pairwise_intervals(
     method: str = "percentile",
     estimate: ArrayLike | None = None,
     influence: "Influence | None" = None,
+    sample_weight: ArrayLike | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> PairwiseIntervals | list[PairwiseIntervals]:
@@ -186,6 +189,9 @@ def pairwise_intervals(
     influence : Influence, optional
         How each object that the mixture was fitted to moves the estimate, from which "bca" finds
         the acceleration.  Without it the acceleration is 0: bounds are corrected for bias alone.
+    sample_weight : array of shape (n,), optional
+        Weights of the objects, by which "simultaneous" knows its pairs: those of an object without
+        weight do not count, and one of weight above 1 makes a pair with its copy.
     n_jobs : int, optional
         Number of threads, as in joblib; `joblib.parallel_config` is respected.  The result does
         not depend on it.
@@ -214,7 +220,8 @@ def pairwise_intervals(
     known = scores(by_object("posteriors", posteriors), bound, estimate, influence)
     levels = _levels(level)
     _check_replicates(levels, known.replicates.shape[2])
-    pointwise = bound.pointwise(known.replicates, levels, n_jobs)
+    weights = check_weights("sample_weight", sample_weight, len(known.replicates))
+    pointwise = bound.pointwise(known.replicates, levels, n_jobs, weights)
     slabs = []
     for slab in _slabs(known, known, pointwise, bound, n_jobs=n_jobs, within=True):
         slabs.append(_above_diagonal(slab))
@@ -290,7 +297,7 @@ def cross_intervals(
     if new.influence.weights.shape != known.influence.weights.shape:
         moved = Message(f"be of {len(known.influence.weights)} objects as ", Name("influence"))
         raise InputError("influence_new", moved, len(new.influence.weights))
-    (pointwise,) = bound.pointwise(right, [level], n_jobs)
+    (pointwise,) = bound.pointwise(right, [level], n_jobs, np.ones(len(right)))
     return bounds_between(new, known, pointwise, bound, n_jobs=n_jobs)
 
 
@@ -461,34 +468,45 @@ def expit(odds: Array) -> Array:
     return np.where(margin >= P, 0.0, np.where(1.0 - margin <= P, 1.0, P))
 
 
-def as_given(known: Single, levels: Sequence[float], n_jobs: int | None) -> list[float]:
+def as_given(
+    known: Single, levels: Sequence[float], n_jobs: int | None, weights: Array
+) -> list[float]:
     """Each interval on its own has the level."""
     return list(levels)
 
 
-def simultaneous_levels(known: Single, levels: Sequence[float], n_jobs: int | None) -> list[float]:
+def simultaneous_levels(
+    known: Single, levels: Sequence[float], n_jobs: int | None, weights: Array
+) -> list[float]:
     """The levels of single intervals such that replicates lie within those of all pairs.
+
+    Pairs are those of objects that have a weight; one of weight above 1 has a copy.
 
     The depth of a replicate is the number of replicates beyond it, in the pair and at the end
     where they are fewest.  Bounds that leave out k replicates at each end of each pair hold, in
     all pairs at once, the replicates of depth k or more; k is the largest number such that their
     share is the level.  Values are compared pair by pair and only the depths are kept.
     """
+    counted = weights > 0.0
+    known, copied = (known if counted.all() else known[counted]), weights[counted] > 1.0
     n, _, B = known.shape
-    tasks = [(known, range(i, min(i + TILE_ROWS, n - 1))) for i in range(0, n - 1, TILE_ROWS)]
+    tasks = [(known, range(i, min(i + TILE_ROWS, n)), copied) for i in range(0, n, TILE_ROWS)]
     found = run_tasks(_depths, tasks, n_jobs)
     depths = np.sort(np.min([np.full(B, (B - 1) // 2), *found], axis=0))[::-1]
     kept = [ceil(level * B * (1.0 - ROUNDING)) for level in levels]
     return [1.0 - 2.0 * float(depths[number - 1]) / (B - 1) for number in kept]
 
 
-def _depths(known: Single, rows: range) -> NDArray[np.intp]:
-    """The least depth (B,) of each replicate among the pairs of ``rows`` with later objects."""
+def _depths(known: Single, rows: range, copied: BoolArray) -> NDArray[np.intp]:
+    """The least depth (B,) of each replicate among the pairs of ``rows`` with later objects.
+
+    An object that is copied also has a pair with its copy.
+    """
     B = known.shape[2]
     least = np.full(B, B)
     width = max(1, TILE_VALUES // B)
     for i in rows:
-        for j in range(i + 1, len(known), width):
+        for j in range(i if copied[i] else i + 1, len(known), width):
             P = np.einsum("jkb,kb->jb", known[j : j + width], known[i])  # Eq. (4)
             P = P[P.max(axis=1) - P.min(axis=1) > SETTLED]
             if len(P):
@@ -526,7 +544,7 @@ class Method(NamedTuple):
     within_extremes: bool = False  # no bound lies beyond the least or the largest replicate
     allows_delta: bool = False  # the delta method may stand for it in large samples
     # Posteriors (n, c, B) of all objects and levels -> levels of each interval on its own.
-    pointwise: Callable[[Single, Sequence[float], int | None], list[float]] = as_given
+    pointwise: Callable[[Single, Sequence[float], int | None, Array], list[float]] = as_given
 
 
 METHODS: Mapping[str, Method] = {

@@ -145,8 +145,8 @@ def confusion(partition: EvidentialPartition, classes: ArrayLike) -> "pd.DataFra
     -------
     DataFrame
         One row for each class, one column for each set that holds an object.  Clusters are named
-        for the classes that they match best, one to one, by the most plausible clusters; by their
-        own names if the partition has some.
+        for the classes that they match best, one to one, by the most plausible clusters of the
+        objects that are no outliers; by their own names if the partition has some.
 
     Examples
     --------
@@ -199,11 +199,12 @@ def misplaced(partition: EvidentialPartition, classes: ArrayLike) -> float:
 def _matching(
     partition: EvidentialPartition, members: Labels, n_classes: int
 ) -> tuple[Labels, Labels]:
-    """Classes and the clusters that match them best, one to one."""
+    """Classes and the clusters that match them best, one to one; outliers are in no cluster."""
     from scipy.optimize import linear_sum_assignment
 
+    placed = ~partition.is_outlier
     common = np.zeros((n_classes, partition.n_clusters), dtype=int)
-    np.add.at(common, (members, partition.labels), 1)
+    np.add.at(common, (members[placed], partition.labels[placed]), 1)
     matched, clusters = linear_sum_assignment(common, maximize=True)
     return matched, clusters
 

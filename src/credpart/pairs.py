@@ -27,7 +27,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning as DistinctWarning
 from threadpoolctl import threadpool_limits
 
-from credpart._arrays import Array, BoolArray, IntArray, Single, make_read_only
+from credpart._arrays import Array, BoolArray, IntArray, Single, make_read_only, sums_by
 from credpart._irqp.new_objects import best_rows
 from credpart._messages import Message
 from credpart._threads import one_blas_thread
@@ -40,6 +40,7 @@ from credpart.intervals import (
     by_object,
     scores,
 )
+from credpart.mixture.distinct import copies
 from credpart.partition import EvidentialPartition
 
 MOST_COMPARED = 2000  # objects up to which "auto" compares all pairs
@@ -240,40 +241,52 @@ class Landmarks:
 
 
 class Chosen(NamedTuple):
-    """Objects of a sample that are landmarks, and how many objects each stands for."""
+    """Some objects of a sample, and how many objects each stands for."""
 
     places: IntArray  # in the sample
     weights: Array
 
 
+def distinct_objects(values: Array, weights: Array) -> Chosen:
+    """The distinct ones among objects (n, d) that have a weight, in lexicographic order.
+
+    >>> distinct_objects(np.array([[2.0], [1.0], [2.0]]), np.array([1.0, 1.0, 2.0]))
+    Chosen(places=array([1, 0]), weights=array([1., 3.]))
+    """
+    first, place = copies(values)
+    totals = sums_by(place, weights)
+    counted = totals > 0.0
+    return Chosen(first[counted], totals[counted])
+
+
 def choose_landmarks(
-    intervals: PairwiseIntervals, weights: Array, number: int | None, seed: int
+    intervals: PairwiseIntervals, objects: Chosen, number: int | None, seed: int
 ) -> Chosen:
-    """Choose landmarks among objects with these intervals and weights: all if number is None.
+    """Choose landmarks among objects with these intervals: all if number is None.
 
     Objects are alike if their intervals with others are.  These need no matching of clusters
     between replicates, and their distance is what J pays for taking one object for another.
     Weighted k-means makes groups; the object nearest to the centre stands for its group.
     """
-    counted = np.flatnonzero(weights > 0.0)
+    counted, weights = objects
     if number is None or number >= len(counted):
-        return Chosen(counted, weights[counted])
+        return objects
     rng = np.random.default_rng(seed)
     others = counted
     if len(others) > COLUMNS:
-        others = np.sort(rng.choice(counted, COLUMNS, replace=False))
+        others = counted[np.sort(rng.choice(len(counted), COLUMNS, replace=False))]
     features = bounds_of(intervals, counted, others)
     # One thread, since the order of its sums depends on their number; fewer groups than asked for,
     # which scikit-learn warns of, only say that many objects have the same intervals.
     with threadpool_limits(1), warnings.catch_warnings(action="ignore", category=DistinctWarning):
         groups = KMeans(number, n_init=1, random_state=seed % 2**32).fit(
-            features, sample_weight=weights[counted]
+            features, sample_weight=weights
         )
     centres = groups.cluster_centers_[groups.labels_]
     distances = np.square(features - centres).sum(axis=1)
     order = np.lexsort((distances, groups.labels_))  # by group, the nearest to its centre first
     found, first = np.unique(groups.labels_[order], return_index=True)
-    totals = np.bincount(groups.labels_, weights[counted], minlength=number)
+    totals = np.bincount(groups.labels_, weights, minlength=number)
     places = counted[order[first]]
     return Chosen(places, totals[found])
 

@@ -69,7 +69,7 @@ def calibrate(
         sample = find_sample(posteriors, weights, options)
         influence = influence_on(mixture, read, weights, design, options, options.method)
         intervals = find_intervals(
-            replicates, read, sample, options, n_jobs, progress, posteriors, influence
+            replicates, read, sample, options, n_jobs, progress, posteriors, influence, weights
         )
     with shown("partition", verbose, timings) as progress:  # Algorithm 2
         found = find_partition(

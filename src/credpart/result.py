@@ -24,11 +24,11 @@ from credpart._messages import Message
 from credpart._parallel import run_tasks
 from credpart._progress import Progress, shown
 from credpart._threads import one_blas_thread
-from credpart._weakening import choose_pairs, smallest_amount
+from credpart._weakening import choose_pairs, smallest_amount, weakened_masses
 from credpart.calibration_options import CalibrationOptions
 from credpart.errors import InputError, InputTypeError
 from credpart.intervals import METHODS, PairwiseIntervals, by_object, pairwise_intervals
-from credpart.mixture.distinct import distinct
+from credpart.mixture.distinct import copies, distinct
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.known_labels import NOTHING, KnownLabels
 from credpart.mixture.posteriors import most_probable
@@ -39,11 +39,11 @@ from credpart.pairs import (
     SampledObjects,
     bounds_of,
     choose_landmarks,
+    distinct_objects,
     estimated_objective,
     stratified_sample,
 )
 from credpart.partition import EvidentialPartition
-from credpart.partition.measures import weakened
 from credpart.profiles import Profiles, find_profiles
 
 if TYPE_CHECKING:
@@ -325,6 +325,7 @@ class CalibratedResult:
                 method=named,
                 estimate=None if estimate is None else estimate[rows],
                 influence=None if influence is None else influence.on(values),
+                sample_weight=self.weights[rows],
                 n_jobs=n_jobs,
                 progress=progress,
             )
@@ -367,6 +368,7 @@ class CalibratedResult:
                 progress,
                 self.estimate,
                 influence,
+                self.weights,
             )
         with shown("partition", verbose, timings) as progress:
             found = find_partition(
@@ -443,11 +445,11 @@ class CalibratedResult:
         """The objects that new ones are compared with, which may be all that were fitted."""
         if self.landmarks is not None:
             return self.landmarks
-        places = np.flatnonzero(self.weights > 0.0)
+        values = self.mixture_values
         return as_landmarks(
-            Chosen(places, self.weights[places]),
+            distinct_objects(values, self.weights),
             self.replicates,
-            self.mixture_values,
+            values,
             self.partition,
             self.options,
             n_jobs,
@@ -513,11 +515,12 @@ def find_intervals(
     progress: Progress | None = None,
     estimate: Array | None = None,
     influence: MixtureInfluence | None = None,
+    weights: Array | None = None,
 ) -> PairwiseIntervals:
     """Algorithm 1, lines 4-11, for the pairs of a sample, which may be all objects.
 
     ``estimate`` has the posteriors (n, c) of all objects in the fit, for methods that need them,
-    and ``influence`` says how fitted objects move these.
+    and ``influence`` says how fitted objects move these.  ``weights`` (n,) are those of the data.
     """
     values = data.values[sample.rows]
     posteriors = replicates.posteriors_of(values, n_jobs=n_jobs)
@@ -527,6 +530,7 @@ def find_intervals(
         method=options.method,
         estimate=None if estimate is None else estimate[sample.rows],
         influence=None if influence is None else influence.on(values),
+        sample_weight=None if weights is None else weights[sample.rows],
         n_jobs=n_jobs,
         progress=progress,
     )
@@ -572,9 +576,10 @@ def find_partition(
         return found
     rows, values = sample.rows, data.table.values
     partition, landmarks = found.partition, found.landmarks
+    objects = distinct_objects(values[rows], sample.weights)
     if landmarks is None:
         landmarks = as_landmarks(
-            Chosen(rows, sample.weights),
+            Chosen(rows[objects.places], objects.weights),
             replicates,
             values,
             partition,
@@ -585,28 +590,15 @@ def find_partition(
             influence,
         )
     rng = np.random.default_rng(SeedSequence(options.seed, spawn_key=PAIRS_KEY))
-    i, j = choose_pairs(sample.weights, rng)
     amount = smallest_amount(
         EvidentialPartition(partition.masses[rows], sets),
         intervals,
-        i,
-        j,
+        choose_pairs(objects, rng),
         lambda some: replicates.posteriors_of(values[rows[some]], n_jobs=n_jobs),
+        None if allowed is None else allowed[rows],
     )
     masses = weakened_masses(partition.masses, sets, amount, allowed)
     return FoundPartition(replace(partition, masses=masses), found.objective, landmarks, amount)
-
-
-def weakened_masses(
-    masses: Array, sets: BoolArray, amount: float, allowed: BoolArray | None = None
-) -> Array:
-    """Weakened masses (m, f); objects whose labels exclude a cluster keep those that they have."""
-    if not amount:
-        return masses
-    weak = weakened(masses, sets, amount)[0]
-    if allowed is None:
-        return weak
-    return np.where(allowed[:, sets.all(axis=1)], weak, masses)
 
 
 def fit_masses(
@@ -624,7 +616,9 @@ def fit_masses(
 ) -> FoundPartition:
     """Algorithm 2 for a sample, which may be all objects; landmarks give others their masses.
 
-    It starts from the posteriors: so cluster k is component k of the mixture.  ``allowed`` (n, f)
+    It starts from the posteriors: so cluster k is component k of the mixture.  Copies of an object
+    count as one, and objects are taken in lexicographic order: so neither the order of the rows nor
+    whether an object is repeated or has a weight changes a bit of the masses.  ``allowed`` (n, f)
     says which focal sets may carry mass, if not all.
     """
     rows, values = sample.rows, data.table.values
@@ -634,14 +628,17 @@ def fit_masses(
         intervals,
         sets,
         sample_weight=sample.weights,
+        objects=copies(values[rows])[1],
         allowed=None if allowed is None else allowed[rows],
         start=from_posteriors(posteriors[rows], sets),
         noise=not bool(sets.any(axis=1).all()),
         progress=None if progress is None else _scaled(progress, 0.0, 0.5 if is_sampled else 1.0),
     )
-    number, landmarks = options.pairs_for(n, c).n_landmarks, None
+    objects = distinct_objects(values[rows], sample.weights)
+    number = options.pairs_for(n if is_sampled else len(objects.places), c).n_landmarks
+    landmarks = None
     if is_sampled or number is not None:
-        chosen = choose_landmarks(intervals, sample.weights, number, options.seed)
+        chosen = choose_landmarks(intervals, objects, number, options.seed)
         landmarks = as_landmarks(
             chosen,
             replicates,

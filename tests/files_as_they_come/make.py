@@ -330,6 +330,42 @@ FILES = [
         book(("flowers", ROWS), ("other", [["x"], [1.5]])),
         "--sheet flowers",
     ),
+    File(
+        "percent.csv",
+        "a sign in each cell, each of which is another text as that of a name is",
+        text(table([[f"{12.5 + i}%", *row[1:]] for i, row in enumerate(PLAIN)])),
+        "--drop length",
+        ["width", "weight"],
+        said="Write the numbers without '%'",
+    ),
+    File(
+        "currency.csv",
+        "prices with a sign and grouped thousands",
+        text(table([[*row[:2], f'"${float(row[2]) + i:,.2f}"'] for i, row in enumerate(PLAIN)])),
+        "--drop weight",
+        ["length", "width"],
+        said="Write the numbers without '$'",
+    ),
+    File(
+        "write_table.txt",
+        "by write.table of R: no name for the names of rows",
+        text(
+            table(
+                [[f'"g{i}"', *row] for i, row in enumerate(PLAIN)], [f'"{n}"' for n in NAMES], " "
+            )
+        ),
+    ),
+    File(
+        "trailing_delimiters.csv",
+        "a delimiter at the end of each row but the header",
+        text(table([[*row, ""] for row in PLAIN])),
+        said="is empty",
+    ),
+    File(
+        "line_ends_in_cells.csv",
+        "notes of two lines in quotes",
+        text(with_column("note", [f'"seen twice,\nthen {i} times"' for i in range(N)])),
+    ),
     # stopped; what to do is no option
     File(
         "two_tables.zip",

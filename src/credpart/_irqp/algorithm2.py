@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credpart._arrays import Array, BoolArray, IntArray
+from credpart._arrays import Array, BoolArray, IntArray, sums_by
 from credpart._checks import check_choice, check_fraction, check_integer, check_weights, in_row
 from credpart._irqp.descent import AllPairs
 from credpart._irqp.new_objects import best_rows
@@ -69,6 +69,7 @@ def irqp(
     focal_sets: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    objects: ArrayLike | None = None,
     allowed: ArrayLike | None = None,
     start: str | ArrayLike = "prototypes",
     n_starts: int | str = "auto",
@@ -93,6 +94,11 @@ def irqp(
     sample_weight : array of shape (n,), optional
         Weights of the objects.  A weight of 2 is the object twice: see the notes.  An object of
         weight 0 has no influence on the others, and gets masses as a new object does.
+    objects : array of int, shape (n,), optional
+        Numbers of the objects, from 0, if some of the n rows are copies of one object: they count
+        as one, of the weight of all of them, and have the same masses.  The order of the numbers
+        is that in which objects are worked on; that of the rows changes nothing.  Of the copies
+        of an object the first has the bounds, the start and the sets that count.
     allowed : array of bool, shape (n, f), optional
         The sets that may carry mass of each object, at least one; None is all of them.  A start in
         which an object has mass elsewhere is cut to these.
@@ -130,7 +136,9 @@ def irqp(
     With weights w, J is the sum over i < j of ``w_i w_j`` times the squared errors, as for
     repeated objects.  An object of weight above 1 also makes ``w_i (w_i - 1) / 2`` pairs of two
     copies, whose bounds are ``intervals.own_lower`` and ``intervals.own_upper``.  A weight below 1
-    is less than one copy, and makes no such pair.
+    is less than one copy, and makes no such pair.  Without ``objects``, copies in several rows are
+    objects that happen to have the same bounds: J is the same, but the path to its minimum is
+    another one, and so may be the minimum if there are several.
 
     Rows are solved in blocks, together; a block that would raise J is halved.  Every other
     sweep, an extrapolation of the last ones (Anderson's) is tried, and taken as far as it
@@ -150,22 +158,25 @@ def irqp(
     >>> round(result.objective, 4)
     0.0039
     """
-    weights = _check_intervals(intervals, sample_weight)
+    n = _check_intervals(intervals)
+    first_row, place = _check_objects(objects, n)
+    weights = sums_by(place, check_weights("sample_weight", sample_weight, n))
+    _check_own_bounds(intervals, weights, first_row)
     focal = _check_focal_sets(focal_sets, may_be_empty=noise)
-    inside = None if allowed is None else _check_allowed(allowed, len(weights), len(focal))
-    chosen = _check_start(start, len(weights), focal)
+    inside = None if allowed is None else _check_allowed(allowed, n, len(focal))[first_row]
+    chosen = _check_start(start, n, focal)
     limit = _check_n_starts(n_starts)
     tol = check_fraction("tol", tol)
     max_sweeps = check_integer("max_sweeps", max_sweeps, at_least=1)
     rng = random_generator(random_state)
     counted = weights > 0.0
     with one_blas_thread():
-        values = _values(intervals, weights)
+        values = _values(intervals, weights, first_row)
         pairs = _pairs(values, focal, weights)
         if isinstance(chosen, str):
             first = INITIALISATIONS[chosen](pairs, focal, rng)
         else:
-            first = chosen[counted]
+            first = chosen[first_row[counted]]
         mine = None if inside is None else inside[counted]
         found, n_tried = best_descent(
             pairs,
@@ -194,7 +205,7 @@ def irqp(
         )
     found.history.setflags(write=False)
     return IRQPResult(
-        EvidentialPartition(masses, focal),
+        EvidentialPartition(masses[place], focal),
         found.objective,
         len(found.history),
         found.history,
@@ -203,21 +214,21 @@ def irqp(
     )
 
 
-def _values(intervals: PairwiseIntervals, weights: Array) -> Array:
-    """Return ``m*_ij``, the lower bounds and 1 - the upper ones, as an array (2, n, n).
+def _values(intervals: PairwiseIntervals, weights: Array, rows: IntArray) -> Array:
+    """Return ``m*_ij`` of the objects in some rows: lower bounds and 1 - upper ones, (2, m, m).
 
     The diagonal is for two copies of an object.  It is 0 where there is no second copy.
     """
-    n, copied = len(weights), weights > 1.0
-    values = np.zeros((2, n, n))
-    stop = 0
-    for i in range(n - 1):  # row by row: `squareform` would need the memory of a third square
-        start, stop = stop, stop + n - 1 - i
-        values[0, i, i + 1 :] = values[0, i + 1 :, i] = intervals.lower[start:stop]
-        values[1, i, i + 1 :] = values[1, i + 1 :, i] = 1.0 - intervals.upper[start:stop]
+    n, m, copied = intervals.n_objects, len(rows), weights > 1.0
+    values = np.zeros((2, m, m))
+    for k in range(m - 1):  # row by row: `squareform` would need the memory of a third square
+        i, j = np.minimum(rows[k], rows[k + 1 :]), np.maximum(rows[k], rows[k + 1 :])
+        pair = i * n - i * (i + 1) // 2 + j - i - 1
+        values[0, k, k + 1 :] = values[0, k + 1 :, k] = intervals.lower[pair]
+        values[1, k, k + 1 :] = values[1, k + 1 :, k] = 1.0 - intervals.upper[pair]
     if intervals.own_lower is not None and intervals.own_upper is not None:
-        values[0, copied, copied] = intervals.own_lower[copied]
-        values[1, copied, copied] = 1.0 - intervals.own_upper[copied]
+        values[0, copied, copied] = intervals.own_lower[rows[copied]]
+        values[1, copied, copied] = 1.0 - intervals.own_upper[rows[copied]]
     return values
 
 
@@ -277,8 +288,8 @@ def _check_labels(labels: NDArray[Any], n: int, c: int) -> IntArray:
     return labels.astype(np.intp)
 
 
-def _check_intervals(value: object, weights: ArrayLike | None) -> Array:
-    """Return the weights of the objects, all 1 if none are given."""
+def _check_intervals(value: object) -> int:
+    """Return the number of rows that have intervals."""
     if not isinstance(value, PairwiseIntervals):
         raise InputTypeError(
             "intervals",
@@ -286,9 +297,28 @@ def _check_intervals(value: object, weights: ArrayLike | None) -> Array:
             Message(type(value).__name__),
             "Make one of any bounds with `PairwiseIntervals(lower, upper, level)`.",
         )
-    checked = check_weights("sample_weight", weights, value.n_objects)
-    copied = np.flatnonzero(checked > 1.0)
-    if len(copied) and value.own_lower is None:
+    return value.n_objects
+
+
+def _check_objects(objects: ArrayLike | None, n: int) -> tuple[IntArray, IntArray]:
+    """Return the first row of each object, and the object of each of n rows."""
+    if objects is None:
+        return np.arange(n), np.arange(n)
+    given = np.asarray(objects)
+    if given.shape != (n,) or given.dtype.kind not in "iu":
+        got = Message(f"shape {given.shape} of {given.dtype}")
+        raise InputError("objects", f"be {n} integers", got)
+    numbers, first = np.unique(given, return_index=True)
+    if len(numbers) and (numbers[0] != 0 or numbers[-1] != len(numbers) - 1):
+        got = Message(f"{len(numbers)} numbers from {numbers[0]} to {numbers[-1]}")
+        raise InputError("objects", "number the objects from 0, without a gap", got)
+    return first, given.astype(np.intp)
+
+
+def _check_own_bounds(intervals: PairwiseIntervals, weights: Array, rows: IntArray) -> None:
+    """Refuse intervals without the bounds of copies, if an object of these rows has some."""
+    copied = np.flatnonzero(weights > 1.0)
+    if len(copied) and intervals.own_lower is None:
         raise InputError(
             "intervals",
             Message(
@@ -298,10 +328,9 @@ def _check_intervals(value: object, weights: ArrayLike | None) -> Array:
                 Name("own_upper"),
                 ", the bounds of an object and a copy of itself, if a weight exceeds 1",
             ),
-            in_row(f"none and a weight of {checked[copied[0]]:g}", copied[0]),
+            in_row(f"none and a weight of {weights[copied[0]]:g}", rows[copied[0]]),
             "`pairwise_intervals` computes them.",
         )
-    return checked
 
 
 def _check_focal_sets(value: ArrayLike, *, may_be_empty: bool) -> BoolArray:

@@ -53,7 +53,7 @@ def show_selection(
     with table_file(out, force=force) as save:
         objects = read_for(source, table, choice["models"])
         with (
-            collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),
+            collected_warnings(objects.place, quiet=quiet, of_reading=objects.remarks),
             shown("select", int(not quiet)) as progress,
         ):
             selection = select_mixture(
@@ -95,7 +95,7 @@ def write_predictions(
         categories = result.data.levels is not None
         objects = read(source, {**table, **as_fitted}, categories=categories)
         X = objects.named()
-        with collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks):
+        with collected_warnings(objects.place, quiet=quiet, of_reading=objects.remarks):
             masses = result.predict_masses(X, n_jobs=jobs, verbose=int(not quiet))
         partition = EvidentialPartition(masses, result.partition.focal_sets, index=X.index)
         is_typed = out is not None and out.suffix.lower() in TYPED
@@ -129,7 +129,7 @@ def show_comparison(
         objects = read(source, {**table, "drop_redundant": True})
         methods, c, seed = choice
         with (
-            collected_warnings(objects.rows, quiet=quiet, of_reading=objects.remarks),
+            collected_warnings(objects.place, quiet=quiet, of_reading=objects.remarks),
             shown("compare", int(not quiet)),
         ):
             found = compare(objects.X, methods, n_clusters=c, y=objects.classes, random_state=seed)

@@ -13,7 +13,7 @@ import pandas as pd
 from credpart._arrays import IntArray
 from credpart._checks import check_data, check_data_with_missing, check_integer
 from credpart._files import new_folder, write_or_rescue
-from credpart._messages import Message, Setting
+from credpart._messages import Message, RowNumber, Setting
 from credpart._progress import shown
 from credpart._random import random_generator
 from credpart.cli.completion import claim
@@ -94,7 +94,8 @@ def read_for(source: str | list[str], table: Mapping[str, Any], models: str | li
     given = {**table, "drop_redundant": drop_redundant}
     objects = read(source, given, categories=categories)
     if not categories and table.get("missing") == "error":
-        _check_whole(objects.X, models)
+        with rows_of_file(objects.place):
+            _check_whole(objects.X, models)
     return objects
 
 
@@ -137,10 +138,10 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     objects = read_for(request.sources, request.table, request.estimator["model"])
     X, rows = objects.named(), None
     if request.fit_rows is not None:
-        rows = _sampled_rows(X, request, objects.rows, categories=categories)
+        rows = _sampled_rows(X, request, objects.place, categories=categories)
     model = CalibratedClustering(**request.estimator, missing=missing(request.table))
-    in_file = objects.rows_of(rows)
-    with collected_warnings(in_file, quiet=quiet, of_reading=objects.remarks) as remarks:
+    place = objects.place if rows is None else objects.places_of(rows)
+    with collected_warnings(place, quiet=quiet, of_reading=objects.remarks) as remarks:
         fitted = slice(None) if rows is None else rows
         groups, strata, labels = (
             None if names is None else names[fitted]
@@ -158,7 +159,7 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     formulas = [] if request.raw_text else altered
     show_notes(formulas, quiet=quiet)
     diagnosis = judged(result, request, quiet=quiet).in_words(
-        ShellVocabulary(in_file, request.command)
+        ShellVocabulary(place, request.command)
     )
     remarks = [*remarks, *formulas]
     return Outcome(result, diagnosis, rows, partition, objects.classes, remarks, kept)
@@ -178,12 +179,12 @@ def check_jobs(value: Any) -> None:
 
 
 def _sampled_rows(
-    X: pd.DataFrame, request: Request, in_file: IntArray | None, *, categories: bool
+    X: pd.DataFrame, request: Request, place: Callable[[int], RowNumber], *, categories: bool
 ) -> IntArray:
     """A random sample of the rows, in their order."""
     wanted = check_integer("fit_rows", request.fit_rows, at_least=2)
     if not categories:  # all rows must be fit to be scored
-        with rows_of_file(in_file):
+        with rows_of_file(place):
             (check_data_with_missing if missing(request.table) == "model" else check_data)(X)
     rng = random_generator(request.estimator["random_state"])
     return np.sort(rng.permutation(len(X))[:wanted])
@@ -212,19 +213,19 @@ def _partition_of_all(
 
 
 @contextmanager
-def rows_of_file(rows: IntArray | None) -> Iterator[None]:
-    """Errors name rows of the file; of the data that are used, row i is its row ``rows[i]``."""
+def rows_of_file(place: Callable[[int], RowNumber] | None) -> Iterator[None]:
+    """Errors name rows of the files; of the data that are used, row i is ``place(i)``."""
     try:
         yield
     except CredpartError as error:
-        if rows is not None:
-            error.message = error.message.with_rows(rows.tolist())
+        if place is not None:
+            error.message = error.message.with_rows(place)
         raise
 
 
 @contextmanager
 def collected_warnings(
-    rows: IntArray | None, *, quiet: bool, of_reading: Iterable[str] = ()
+    place: Callable[[int], RowNumber] | None, *, quiet: bool, of_reading: Iterable[str] = ()
 ) -> Iterator[list[str]]:
     """Collect warnings in the words of a shell, and print each of them once, unless ``quiet``.
 
@@ -232,9 +233,9 @@ def collected_warnings(
     the one line to read.
     """
     remarks: list[str] = []
-    with warnings.catch_warnings(record=True) as caught, rows_of_file(rows):
+    with warnings.catch_warnings(record=True) as caught, rows_of_file(place):
         warnings.simplefilter("always")
         yield remarks
-    texts = [*map(in_shell, of_reading), *(in_shell(warning.message, rows) for warning in caught)]
+    texts = [*map(in_shell, of_reading), *(in_shell(warning.message, place) for warning in caught)]
     remarks += dict.fromkeys(texts)  # each of them once
     show_notes(remarks, quiet=quiet)

@@ -1,14 +1,10 @@
 """The words of the command line: options for arguments, and rows of a file counted from 1."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from credpart._messages import Call, Setting
-
-if TYPE_CHECKING:  # `credpart --help` needs no NumPy
-    from credpart._arrays import IntArray
+from credpart._messages import Call, RowNumber, Setting
 
 OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the command line has them
     "X": "the data",
@@ -79,7 +75,8 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
 class ShellVocabulary:
     """What people type and read at a shell."""
 
-    rows: "IntArray | None" = None  # which row of the file each row of the fit is; None: the same
+    # Which row of the files each row of the fit is; None: the same.
+    place: Callable[[int], RowNumber] | None = None
     command: Sequence[str] = ("credpart", "fit", "SOURCE")  # what was typed
 
     def name(self, name: str) -> str:
@@ -95,9 +92,9 @@ class ShellVocabulary:
             value = ",".join(_listed(str(part)) for part in value)
         return f"{option} {shlex.quote(str(value))}"
 
-    def row(self, number: int) -> str:
+    def row(self, row: RowNumber) -> str:
         """A row of the file; the first below the header is row 1."""
-        return f"row {(number if self.rows is None else int(self.rows[number])) + 1}"
+        return (row if self.place is None else self.place(int(row.number))).counted_from(1)
 
     def call(self, call: Call) -> str:
         """The command that was typed, with other settings and another folder."""
@@ -128,13 +125,13 @@ def _listed(text: str) -> str:
     return f'"{doubled}"' if "," in text or text != doubled else text
 
 
-def in_shell(text: object, rows: "IntArray | None" = None) -> str:
+def in_shell(text: object, place: Callable[[int], RowNumber] | None = None) -> str:
     """A message, or any other text, in the words of the command line and in one line.
 
     >>> from credpart._messages import Message
     >>> in_shell(Message("Take ", Setting("n_replicates", 200), " or more."))
     'Take --replicates 200 or more.'
     """
-    words = ShellVocabulary(rows)
+    words = ShellVocabulary(place)
     shown = text.render(words) if hasattr(text, "render") else str(text)
     return " ".join(shown.split())

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from credpart._arrays import Array, IntArray
+from credpart._arrays import Array, IntArray, sums_by
 from credpart._checks import WeightedTable
 from credpart._columns import sortable
 
@@ -21,6 +21,19 @@ class DistinctObjects(NamedTuple):
     X: Array
     weights: Array
     place: IntArray  # (n,): which of them each row of the data is; -1 for a row without weight
+
+
+def copies(X: Array) -> tuple[IntArray, IntArray]:
+    """The first row of each distinct object, in lexicographic order, and which each row is.
+
+    Examples
+    --------
+    >>> first, place = copies(np.array([[2.0], [1.0], [2.0]]))
+    >>> first.tolist(), place.tolist()
+    ([1, 0], [1, 0, 1])
+    """
+    _, first, place = np.unique(sortable(X), axis=0, return_index=True, return_inverse=True)
+    return first, place.ravel()
 
 
 def distinct(X: Array, weights: Array) -> DistinctObjects:
@@ -34,12 +47,10 @@ def distinct(X: Array, weights: Array) -> DistinctObjects:
     """
     present = weights > 0.0
     kept = X[present]
-    _, first, back = np.unique(sortable(kept), axis=0, return_index=True, return_inverse=True)
+    first, back = copies(kept)
     place = np.full(len(X), -1, dtype=np.intp)
-    place[present] = back.ravel()
-    totals = np.zeros(len(first))
-    np.add.at(totals, back.ravel(), weights[present])
-    return DistinctObjects(kept[first], totals, place)
+    place[present] = back
+    return DistinctObjects(kept[first], sums_by(back, weights[present]), place)
 
 
 def gathered(data: WeightedTable) -> tuple[WeightedTable, IntArray]:

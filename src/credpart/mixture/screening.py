@@ -10,6 +10,7 @@ import numpy as np
 from credpart._arrays import Array
 from credpart._checks import Table, WeightedTable, check_columns_seen, check_spread
 from credpart._columns import missing_cells
+from credpart._memory import check_matrices
 from credpart._messages import Message, RowNumber, Setting, joined
 from credpart.errors import DataWarning, InputError
 from credpart.mixture.covariance.structures import TABLE
@@ -60,6 +61,8 @@ def screen(data: WeightedTable, models: Mapping[str, Model], numbers: Sequence[i
             Message(few, Setting("n_clusters", most), f"; at least {needed} are needed"),
             "Fit fewer clusters.",
         )
+    if table.levels is None and any(row.structure is not None for row in models.values()):
+        check_matrices(d, min(numbers))
     check_total(data.weights, most)
     check_columns_seen(table._replace(values=X))
     check_spread(np.nanmax(X, axis=0) - np.nanmin(X, axis=0), table)

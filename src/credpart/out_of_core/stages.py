@@ -26,6 +26,7 @@ from credpart._checks import Table, WeightedTable
 from credpart._files import new_file
 from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
+from credpart._weakening import weakened_masses
 from credpart.calibration_options import SELECTIONS, CalibrationOptions
 from credpart.errors import DegenerateMixtureError, InputError
 from credpart.focal import set_names
@@ -67,7 +68,6 @@ from credpart.result import (
     find_partition,
     find_sample,
     masses_from,
-    weakened_masses,
 )
 
 KEPT_ROWS = 10_000  # of the sample, that the result keeps, and the report shows

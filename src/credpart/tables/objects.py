@@ -1,7 +1,7 @@
 """The objects of a source: attributes to cluster, and perhaps names and known classes."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -20,6 +20,8 @@ from credpart.tables.roles import (
     identifier_remarks,
     left_out_remarks,
     may_identify,
+    missing_code_remarks,
+    total_remarks,
     why_identifier,
     why_left_out,
 )
@@ -63,6 +65,8 @@ class Objects:
         What is known already of the clusters of objects, as labels that a fit takes.
     kept : KeptColumns or None
         All columns but that of names, if they were asked for.
+    files : sequence of (str, int)
+        Names and numbers of rows of the files, if there are several.
 
     Examples
     --------
@@ -80,6 +84,7 @@ class Objects:
     strata: NDArray[np.str_] | None = None
     known: NDArray[np.object_] | None = None
     kept: KeptColumns | None = None
+    files: Sequence[tuple[str, int]] = ()
 
     def without_missing(self) -> "Objects":
         """The objects that have no missing cell.
@@ -97,7 +102,7 @@ class Objects:
         several = f"{len(left_out)} rows" if len(left_out) > 1 else "1 row"
         first = " (the first is " if len(left_out) > 1 else " ("
         remark = Message(
-            f"Left out {several} with missing cells{first}", RowNumber(int(left_out[0])), ")."
+            f"Left out {several} with missing cells{first}", self.place(int(left_out[0])), ")."
         )
         return Objects(
             self.X.iloc[kept].reset_index(drop=True),
@@ -109,13 +114,21 @@ class Objects:
             None if self.strata is None else self.strata[kept],
             None if self.known is None else self.known[kept],
             None if self.kept is None else self.kept.take(kept),
+            self.files,
         )
 
-    def rows_of(self, sample: IntArray | None) -> IntArray | None:
-        """Which rows of the source some of the objects are; None if all are what they were."""
-        if self.rows is None or sample is None:
-            return sample if self.rows is None else self.rows
-        return self.rows[sample]
+    def place(self, row: int) -> RowNumber:
+        """Which row of the source an object is; of several files, which row of which file.
+
+        >>> X = pd.DataFrame({"x": [1.0, 2.0, 3.0]})
+        >>> Objects(X, None, None, files=[("a.csv", 2), ("b.csv", 1)]).place(2)
+        RowNumber(number=0, file='b.csv')
+        """
+        return place_in(self.files, row if self.rows is None else int(self.rows[row]))
+
+    def places_of(self, sample: IntArray) -> Callable[[int], RowNumber]:
+        """`place` for some of the objects, of which row i is object ``sample[i]``."""
+        return lambda row: self.place(int(sample[row]))
 
     def named(self) -> pd.DataFrame:
         """The attributes by the names of the objects; those without have the numbers of their rows.
@@ -201,6 +214,7 @@ def read_objects(
         raise InputError("source", "name at least one file", Message("none"))
     found = open_sources(several, text_format or TextFormat())
     where = ", ".join(str(os.fspath(one)) for one in several)
+    files = found.cells.files if isinstance(found.cells, JoinedCells) else ()
     units = {"group_column": group_column, "strata_column": strata_column}
     apart = {**units, "known_column": known_column}
     chosen = _choose(found, where, columns, drop, id_column, label_column, apart)
@@ -210,7 +224,7 @@ def read_objects(
     X = pd.DataFrame(data.columns, index=pd.RangeIndex(found.cells.n_rows))
     ids = None if chosen.ids is None else _ids(found, chosen.ids)
     classes, groups, strata = (
-        None if column is None else _classes(found, argument, column, where)
+        None if column is None else _classes(found, argument, column, where, files)
         for argument, column in {"label_column": chosen.labels, **units}.items()
     )
     remarks = [*data.remarks, *chosen.remarks]
@@ -220,15 +234,35 @@ def read_objects(
             X = X.drop(columns=list(reasons))
             remarks += left_out_remarks(reasons)
         remarks += () if categories else code_remarks(X)
+    if not found.has_roles:
+        remarks += missing_code_remarks(X, found.cells.texts)
+        remarks += total_remarks(ids)
     kept = _kept(found, chosen.ids, X) if keep_columns else None
     X = _transformed(X, transform, found.plain)
     known = None
     if known_column is not None:
         known = np.array([*found.cells.texts(known_column)], dtype=object)
     objects = Objects(
-        X, ids, classes, tuple(remarks), groups=groups, strata=strata, known=known, kept=kept
+        X,
+        ids,
+        classes,
+        tuple(remarks),
+        groups=groups,
+        strata=strata,
+        known=known,
+        kept=kept,
+        files=files,
     )
     return objects.without_missing() if missing == "drop" else objects
+
+
+def place_in(files: Sequence[tuple[str, int]], row: int) -> RowNumber:
+    """Which row of which of several files a row of all of them is."""
+    for name, n_rows in files:
+        if row < n_rows:
+            return RowNumber(row, name)
+        row -= n_rows
+    return RowNumber(row)
 
 
 class _Chosen(NamedTuple):
@@ -333,12 +367,15 @@ def _transformed(
 UNKNOWN = {"label_column": "class", "group_column": "group", "strata_column": "stratum"}
 
 
-def _classes(found: Source, argument: str, column: str, source: str) -> NDArray[np.str_]:
+def _classes(
+    found: Source, argument: str, column: str, source: str, files: Sequence[tuple[str, int]]
+) -> NDArray[np.str_]:
     """The classes, groups or strata of a column."""
     texts = found.cells.texts(column)
     missing = [row for row, text in enumerate(texts) if text is None]
     if missing:
-        place = (ColumnName(column), f" of {source!r}, ", RowNumber(missing[0]))
+        where = ", " if files else f" of {source!r}, "
+        place = (ColumnName(column), where, place_in(files, missing[0]))
         raise InputError(
             argument,
             "be known for all objects",

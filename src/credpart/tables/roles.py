@@ -6,7 +6,7 @@ columns to cluster decides alone.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -31,6 +31,13 @@ DAY = (
 CLOCK = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?(?: ?[AaPp][Mm])?(?:Z| ?[-+][0-9:]{2,6})?"
 ISO = rf"[0-9]{{4}}[-/.][0-9]{{1,2}}[-/.][0-9]{{1,2}}|{MONTH} [0-9]{{1,2}},? [0-9]{{4}}"
 DATE = re.compile(rf"(?:{ISO}|{DAY})(?:(?:T| |, ?){CLOCK})?")
+CURRENCY = r"[$€£¥₹]|USD|EUR|GBP|CHF"
+QUANTITY = re.compile(  # a number with what stands before it and after it
+    rf"((?:{CURRENCY})?) *[-+\u2212]?[0-9][0-9.,'\u00a0\u202f ]*(?:[eE][-+]?[0-9]+)? *([^0-9]*)"
+)
+MINUS = "\u2212"  # the sign of typesetters, which no program reads
+MISSING_CODES = (-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0)
+TOTALS = ("total", "totals", "grand total", "sum", "mean", "average", "summe", "gesamt")
 NAMED_AS_ONE = re.compile(r"(?i)(?:.*[\W_])?(?:id|ids|key|index|rownames?|row|nr|no)|.*[a-z]ID")
 
 
@@ -50,7 +57,21 @@ def may_identify(cells: Sequence[str | None]) -> bool:
     texts = [cell for cell in cells if cell is not None]
     if all(WHOLE.fullmatch(text) for text in texts):
         return True
-    return not any(style.is_number(text) for text in texts for style in (STANDARD, *OTHERS))
+    if any(style.is_number(text) for text in texts for style in (STANDARD, *OTHERS)):
+        return False
+    return not unit_of(texts)
+
+
+def unit_of(cells: Sequence[str]) -> str:
+    """What stands beside the number in all cells, such as % or mg; nothing if they are no such.
+
+    >>> unit_of(["12 mg", "7.5 mg"]), unit_of(["$1,200", "$7"]), unit_of(["s1", "s2"])
+    ('mg', '$', '')
+    """
+    found = [QUANTITY.fullmatch(cell.strip()) for cell in cells]
+    units = {match and " ".join(part for part in match.groups() if part) for match in found}
+    (unit,) = units if len(units) == 1 else (None,)
+    return MINUS if unit == "" and any(MINUS in cell for cell in cells) else unit or ""
 
 
 def why_identifier(name: str, cells: Sequence[str | None]) -> str:
@@ -197,3 +218,37 @@ def _holds_codes(column: pd.Series) -> bool:
     if len(few) > FEW_CODES or not len(few) > 2 or (few != np.round(few)).any():
         return False
     return len(np.unique(values)) <= FEW_CODES
+
+
+def missing_code_remarks(
+    X: pd.DataFrame, texts: Callable[[str], list[str | None]]
+) -> Iterator[str]:
+    """Which columns hold a number that often stands for missing cells, far from the others.
+
+    ``texts`` gives the cells of a column as they were written.
+    """
+    for name in map(str, X):
+        if not pd.api.types.is_numeric_dtype(X[name]):
+            continue
+        values = X[name].to_numpy(np.float64)
+        for code in MISSING_CODES:
+            others = values[np.isfinite(values) & (values != code)]
+            rows = np.flatnonzero(values == code)
+            if len(rows) < 2 or len(others) < 2:
+                continue
+            if max(others.min() - code, code - others.max()) > np.ptp(others):
+                written = (texts(name)[rows[0]] or "").strip()
+                yield Message(
+                    f"Column {name!r} holds {written} in {len(rows)} rows, far from its other "
+                    "numbers, and it is read as a number. If it stands for a missing cell, say ",
+                    *(Setting("na_values", [written], is_quoted=True), "."),
+                )
+
+
+def total_remarks(ids: pd.Index | None) -> Iterator[str]:
+    """Whether the last row is named as one that sums up the others."""
+    if ids is not None and len(ids) and str(ids[-1]).strip().lower() in TOTALS:
+        yield Message(
+            f"The last row is named {ids[-1]!r} and is clustered as an object: delete it if it ",
+            "sums up the others.",
+        )

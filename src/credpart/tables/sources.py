@@ -158,6 +158,12 @@ class JoinedCells:
     """The columns of several tables, one below the other."""
 
     parts: Sequence[Cells]
+    sources: Sequence[str]  # where the tables are from
+
+    @property
+    def files(self) -> list[tuple[str, int]]:
+        """Names of the sources and numbers of their rows."""
+        return [(s, part.n_rows) for s, part in zip(self.sources, self.parts, strict=True)]
 
     @property
     def n_rows(self) -> int:
@@ -215,7 +221,10 @@ def open_sources(sources: Sequence[str | os.PathLike[str]], text_format: TextFor
         if odd:
             got = Message(f"{odd[0]!r} in only one of {os.fspath(sources[0])!r} and {source!r}")
             raise InputError("source", "be files with the same columns", got)
-    return replace(first, cells=JoinedCells([one.cells for one in found]))
+    if len(found) == 1:
+        return first
+    names = [str(os.fspath(source)) for source in sources]
+    return replace(first, cells=JoinedCells([one.cells for one in found], names))
 
 
 def open_source(source: str | os.PathLike[str], text_format: TextFormat) -> Source:

@@ -9,9 +9,10 @@ only an empty cell is missing unless ``na_values`` names other texts.
 import codecs
 import csv
 import io
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -22,10 +23,10 @@ from credpart._checks import in_cell
 from credpart._messages import ColumnName, Message, Name, Setting, joined
 from credpart.errors import FileContentError, InputError
 from credpart.tables.numbers import NUL, OTHERS, STANDARD, NumberStyle
-from credpart.tables.roles import is_date
+from credpart.tables.roles import MINUS, differs_in_all_rows, is_date, unit_of
 
 BLOCK = 10_000  # rows that are kept together
-SAMPLE = 100  # rows that are looked at to find the delimiter
+SAMPLE = 100  # rows that are looked at to find the delimiter and the columns
 MOST_TEXTS = 5  # that a message names
 DELIMITERS = (",", ";", "\t", "|")
 MARKS = {  # first bytes, and the encoding that they say; UTF-32 begins as UTF-16 does
@@ -34,6 +35,11 @@ MARKS = {  # first bytes, and the encoding that they say; UTF-32 begins as UTF-1
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+OTHER_FORMATS = {  # how their first line begins
+    "JSON": re.compile(r'\s*\[?\s*\{\s*(?:"|$)|\s*\[\s*\['),
+    "HTML or XML": re.compile(r"(?i)\s*<(?:!doctype|html|table|\?xml)"),
+}
+GROUPED = re.compile(r"[-+]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+")  # perhaps thousands
 UTF8 = "utf-8-sig"  # with and without a mark
 
 
@@ -223,7 +229,9 @@ class TextTable:
             name: self._series(column, style, categories=categories, as_text=name in text_columns)
             for name, column in columns.items()
         }
-        return Values(values, [*self.remarks, *self._said(style), *self._missing_cells(names)])
+        return Values(
+            values, [*self.remarks, *self._said(style, of_numbers), *self._missing_cells(names)]
+        )
 
     def _series(
         self, column: TextColumn, style: NumberStyle, *, categories: bool, as_text: bool
@@ -269,13 +277,21 @@ class TextTable:
             Message("Say ", option("decimal", ","), " or ", option("thousands", ","), "."),
         )
 
-    def _said(self, style: NumberStyle) -> Iterator[str]:
+    def _said(self, style: NumberStyle, columns: Sequence[TextColumn]) -> Iterator[str]:
         """How numbers were read, if the file has shown it."""
         if self.text_format.number_style is None and style != STANDARD:
             grouped = f" and thousands grouped by {style.thousands!r}" if style.thousands else ""
             sign = "comma" if style.decimal == "," else "point"
             undo = option("decimal", ".")
             yield Message(f"Numbers are read with a decimal {sign}{grouped}; ", undo, " undoes it.")
+        elif self.text_format.number_style is None and self.text_format.delimiter == ";":
+            # Where a decimal comma is usual, semicolons stand between cells.
+            cells = [cell for column in columns for cell in column if "." in cell]
+            if cells and all(GROUPED.fullmatch(cell.strip()) for cell in cells):
+                yield Message(
+                    f"Numbers such as {cells[0].strip()} are read with a decimal point. If it ",
+                    *("groups thousands, say ", option("thousands", "."), "."),
+                )
 
     def head(self, name: str, n: int) -> list[str | None]:
         """The first cells of a column as text."""
@@ -315,7 +331,14 @@ class TextTable:
         row, cell = column.first_text(self.text_format.na_values, style)
         what = ", which is a date" if is_date(cell) else ""
         place = in_cell(repr(cell), ColumnName(column.name), row, what)
-        if not column.holds_numbers(style):
+        unit = unit_of([text for text in column if text])
+        if unit:
+            leave_out = Setting("drop", [column.name], is_quoted=True)
+            plain = (
+                f"'-' in place of {unit!r}" if unit == MINUS else f"the numbers without {unit!r}"
+            )
+            remedy = Message(f"Write {plain}, or leave the column out with ", leave_out, ".")
+        elif not column.holds_numbers(style):
             remedy = name_or_leave_out(column.name)
         elif NumberStyle(",").is_number(cell):
             remedy = Message("Say ", option("decimal", ","), " if it is a number.")
@@ -325,7 +348,7 @@ class TextTable:
             missing = option("na_values", column.other_texts(self.text_format.na_values, style))
             remedy = Message(
                 *("Say ", missing, " if it stands for a missing value", *either),
-                " or correct the cell.",
+                " or correct the cell." if row else ", correct the cell, or delete a row of units.",
             )
         return FileContentError("source", self.path, "hold numbers", place, remedy)
 
@@ -343,10 +366,19 @@ def read_text(
     """The table that a text holds; ``delimiters`` are those that it may have."""
     text = Text(data, path, _encoding(data, text_format.encoding), text_format.comment)
     text.check()
+    _check_is_table(text)
     delimiter = text_format.delimiter or _find_delimiter(text, delimiters)
     text = replace(text, n_skipped=0 if text.comment else _lines_above(text, delimiter))
     complete = replace(text_format, delimiter=delimiter, encoding=text.encoding)
     return table_of_rows(text, text.rows(delimiter), complete)
+
+
+def _check_is_table(text: "Text") -> None:
+    """Refuse what another format plainly is, whatever the name of the file says."""
+    for kind, begins in OTHER_FORMATS.items():
+        if begins.match(text.first_line()):
+            remedy = "Save it as CSV with the program that it is from."
+            raise text.refused("be a table of cells", Message(kind), remedy)
 
 
 def table_of_rows(text: "Text", rows: Iterator["CellRow"], text_format: TextFormat) -> TextTable:
@@ -354,19 +386,55 @@ def table_of_rows(text: "Text", rows: Iterator["CellRow"], text_format: TextForm
     first = next((row for row in rows if row.has_cells), None)
     if first is None:
         raise text.refused("be a table with a header row", Message("an empty file"))
-    width = len(first.cells)
-    body = _Body(text, width, first)
-    if text_format.header is False:
-        body.add(first)
-    body.read(rows)
-    if text_format.header is None:
-        _check_header(text, first.cells, body.blocks)
     has_header = text_format.header is not False
+    head = list(islice(rows, SAMPLE))
+    is_short = has_header and _is_short(first, head)
+    width = len(first.cells) + is_short
+    body = _Body(text, width, first)
+    if not has_header:
+        body.add(first)
+    body.read(chain(head, rows))
     names = first.cells if has_header else [str(number + 1) for number in range(width)]
+    if is_short:
+        names = _with_one_more(text, first, names, [TextColumn("", b) for b in body.blocks])
+    if text_format.header is None:
+        _check_header(text, names, body.blocks)
     _check_distinct(text, names)
     columns = [TextColumn(name, blocks) for name, blocks in zip(names, body.blocks, strict=True)]
     complete = replace(text_format, header=has_header)
     return TextTable(text.path, complete, columns, body.n_rows, [*text.remarks(), *body.remarks()])
+
+
+def _is_short(first: "CellRow", head: Sequence["CellRow"]) -> bool:
+    """Whether a header has one cell less than all rows: R leaves out the name of row names.
+
+    So do programs that end each row, but not the header, with a delimiter.
+    """
+    widths = {len(row.cells) for row in head if row.has_cells}
+    is_title = sum(map(bool, first.cells)) == 1
+    return widths == {len(first.cells) + 1} and not is_title
+
+
+def _with_one_more(
+    text: "Text", first: "CellRow", names: Sequence[str], columns: Sequence[TextColumn]
+) -> list[str]:
+    """The names of columns, of which there is one more: that of row names, or an empty last one.
+
+    Else a name was lost, nobody knows which.
+    """
+    if not any(columns[-1]):
+        return [*names, ""]
+    rows = columns[0].texts()
+    styles = (STANDARD, *OTHERS)
+    is_text = not any(style.is_number(cell or "") for cell in rows for style in styles)
+    counts = rows == [str(number + 1) for number in range(len(rows))]
+    if differs_in_all_rows(rows) and (is_text or counts):
+        return ["", *names]
+    raise text.refused(
+        f"be a table with a header row and {_cells(len(names))} in each row",
+        Message(f"{len(columns)} in all rows below line {first.line}"),
+        "Give each column a name.",
+    )
 
 
 def _encoding(data: bytes, given: str | None) -> str:

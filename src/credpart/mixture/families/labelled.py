@@ -53,6 +53,11 @@ class Labelled(MixtureFamily[Parameters]):
         return self.family.has_slow_em
 
     @property
+    def has_noise(self) -> bool:  # type: ignore[override]
+        """Whether an object may belong to no component; one with a label may too."""
+        return self.family.has_noise
+
+    @property
     def params_type(self) -> type[Parameters] | None:  # type: ignore[override]
         """The NamedTuple of the parameters."""
         return self.family.params_type
