@@ -57,7 +57,8 @@ def objects_of(adata: Any, use: str | None = None, *, argument: str = "use") -> 
     import pandas as pd
 
     _check_kind(adata)
-    choices = [MATRIX, *adata.layers.keys(), *adata.obsm.keys()]
+    layers = [name for name in adata.layers if name is not None]  # None is X, from anndata 0.13 on
+    choices = [MATRIX, *layers, *adata.obsm.keys()]
     if use is None and len(choices) > 1:
         raise InputError(
             argument,
