@@ -78,6 +78,19 @@ def spike(seed=2):
     return np.vstack([cloud, line]), np.repeat([0, 1], [80, 4])
 
 
+def test_a_component_without_objects_is_a_flaw(cloud):
+    search, labels = family_search(cloud, [2, 3], ["EEE", "VVV"]), np.arange(100) % 2
+    # With three clusters the third is empty; with two it is only what pads the batch.
+    mixtures = from_partitions(search, [{2: labels, 3: labels}])
+    is_empty = np.array([c == 3 for c, _ in search.cells])[mixtures.slot]
+    np.testing.assert_array_equal(np.isinf(search.value(mixtures)), is_empty)
+    found = search.run([{2: labels, 3: labels}], {})
+    for (c, _), answer in found.items():
+        assert answer.flaw == ("a component has no objects" if c == 3 else "")
+    better = search.run([{2: labels, 3: labels}, {2: labels, 3: np.arange(100) % 3}], {})
+    assert not any(answer.flaw for answer in better.values())
+
+
 MAPS = {
     "as it is": lambda X: X,
     "other units": lambda X: X * 1e9,

@@ -134,6 +134,7 @@ class FamilySearch:
         self.cells = list(product(numbers, self.models))  # the slots of candidates
         structures = [self.models[model].structure for _, model in self.cells]
         self.codes = np.array([structure_code(name) for name in structures])
+        self.widths = np.array([c for c, _ in self.cells])  # components of a candidate
 
     def run(
         self, starts: Sequence[Partitions], smaller: Mapping[Cell, Answer]
@@ -155,7 +156,8 @@ class FamilySearch:
 
     def value(self, mixtures: Mixtures) -> Array:
         """The log-likelihoods of mixtures that may be answers."""
-        return np.where(self.problem.is_sound(mixtures), mixtures.loglik, -np.inf)
+        is_full = (mixtures.params[0] > 0.0).sum(axis=1) == self.widths[mixtures.slot]
+        return np.where(self.problem.is_sound(mixtures) & is_full, mixtures.loglik, -np.inf)
 
     def begin(self, starts: Sequence[tuple[Cell, Array]]) -> Mixtures:
         """Mixtures after one iteration from statistics (1, c, s), each for a cell."""
@@ -238,6 +240,8 @@ def find_flaw(problem: Problem, one: Mixtures) -> str:
     """Why a mixture is refused; empty if it is not."""
     if one.is_degenerate[0]:
         return "a component became singular"
+    if not one.params[0].all():
+        return "a component has no objects"
     family, n = problem.family, problem.n_objects
     spurious = np.flatnonzero(family.is_spurious(one.params, n)[0])
     return family.describe_spurious(one.params, int(spurious[0]), n) if len(spurious) else ""

@@ -193,7 +193,8 @@ def select(
 ) -> Selection:
     """`select_mixture` with checked arguments.
 
-    The clusters of the fit ``like`` take the place of the first partition to start from.
+    The clusters of the fit ``like`` take the place of the first partition to start from, if each
+    of them is the most probable one of some object.
     """
     screening = screen(data, chosen, numbers)
     refused = screening.refused
@@ -212,7 +213,9 @@ def select(
     part = subsample(data, options.seed)
     search = begin_search(data, part, numbers, fitted, options, known)
     if like is not None and like.n_clusters in numbers:
-        search.starts[0][like.n_clusters] = like.posteriors_of(part.values).argmax(axis=1)
+        labels = like.posteriors_of(part.values).argmax(axis=1)
+        if len(np.unique(labels)) == like.n_clusters:  # an empty cluster would stay empty
+            search.starts[0][like.n_clusters] = labels
     how = criterion, options.limits, options.n_jobs, progress or silent
     found, left_out = search.run(cells, *how)
     flaws = {cell: found[cell].flaw for cell in cells if cell in found and found[cell].flaw}
