@@ -18,7 +18,7 @@ from credpart import (
 from credpart._bootstrap import algorithm1
 from credpart._bootstrap.algorithm1 import chunk_size
 from credpart._bootstrap.draws import RESAMPLING, Draws
-from credpart._bootstrap.refits import Plan, have_a_chance, refit
+from credpart._bootstrap.refits import FamilyRefit, Plan, have_a_chance, refit
 from credpart._bootstrap.units import Design
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
@@ -438,6 +438,27 @@ def test_the_choice_is_that_of_brute_force(monkeypatch):
     assert sum(chosen.values()) == 100
     assert list(chosen.values()) == sorted(chosen.values(), reverse=True)
     assert chosen == {name: (replicates.models == name).sum() for name in chosen}
+
+
+@pytest.mark.parametrize(
+    ("regularization", "status"), [("none", "degenerate"), ("fallback", "regularised")]
+)
+def test_a_late_winner_that_becomes_spurious_counts_as_degenerate(
+    monkeypatch, regularization, status
+):
+    # Its criterion was found before it was run to the tight tolerance.
+    def become_spurious(self, winners, goals):
+        mine, params = winners.slot[:, None] == 3, winners.params
+        flatness = np.where(mine, 1e4, params.flatness)
+        proportions = np.where(mine, [0.05, 0.45, 0.5], params.proportions)
+        spike = params._replace(flatness=flatness, proportions=proportions)
+        return replace(winners, params=spike)
+
+    monkeypatch.setattr(FamilyRefit, "finish", become_spurious)
+    fits = list(select_mixture(SMALL, 3, ["VVI", "VVV"]).fits.values())
+    with pytest.warns(DegeneracyWarning):
+        replicates = bootstrap(SMALL, fits, 8, regularization=regularization, random_state=0)
+    assert Status(replicates.status[3]).label == status
 
 
 def test_at_a_loose_tolerance_refits_are_run_once():

@@ -110,10 +110,10 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> RefittedChunk:
         best = np.argmax([values for _, values in found], axis=0)  # of equals the first
         winners: dict[Cell, Mixtures] = {}
         loglik, first_values = np.empty(len(seeds)), {}
-        for i, (family, (answers, values)) in enumerate(zip(families, found, strict=True)):
+        for i, (family, (answers, _)) in enumerate(zip(families, found, strict=True)):
             rows = np.flatnonzero(best == i)
             won = family.finish(answers.take(rows), goals)
-            won = family.regularise(won, values[rows])
+            won = family.regularise(won)
             loglik[rows] = family.data_loglik(won)
             for fit, of_fit in zip(family.fits, first_rounds[i].values.T, strict=True):
                 mine = np.flatnonzero(won.structure == fit.structure_code)
@@ -216,7 +216,7 @@ class FamilyRefit:
         """
         return MARGIN + 2.0 * SLOWNESS * np.maximum(gain, LOOSE) * (1.0 + np.abs(mixtures.loglik))
 
-    def regularise(self, winners: Mixtures, values: Array) -> Mixtures:
+    def regularise(self, winners: Mixtures) -> Mixtures:
         """Refit degenerate replicates with a pseudo-observation, unless that is not wanted.
 
         Where models were chosen among, so are replicates of which none was sound; under one model,
@@ -224,7 +224,7 @@ class FamilyRefit:
         """
         status = winners.status.copy()
         if self.plan.is_choice:
-            status[~np.isfinite(values)] = Status.DEGENERATE
+            status[~self.problem.is_sound(winners)] = Status.DEGENERATE
         if self.rule.is_asked:
             status[status == Status.OK] = Status.REGULARISED
         winners = replace(winners, status=status)
