@@ -461,6 +461,11 @@ def test_a_late_winner_that_becomes_spurious_counts_as_degenerate(
     assert Status(replicates.status[3]).label == status
 
 
+def test_without_a_choice_no_criterion_is_computed(monkeypatch):
+    monkeypatch.delattr(FamilyRefit, "criterion")
+    assert len(bootstrap(SMALL, FIT, 4, random_state=0)) == 4
+
+
 def test_at_a_loose_tolerance_refits_are_run_once():
     fits = list(select_mixture(SMALL, 3, ["EII", "VVI"], tol=1e-5).fits.values())
     replicates = bootstrap(SMALL, fits, 20, tol=1e-5, random_state=0)

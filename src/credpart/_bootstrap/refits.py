@@ -185,8 +185,10 @@ class FamilyRefit:
 
         They seemed to have no chance, and win because all that were ahead of them have collapsed.
         """
+        if not self.plan.is_choice:
+            return winners
         is_late = self.value(winners) + self.margin(winners) < goals[winners.slot]
-        rows = np.flatnonzero(is_late & ~winners.is_degenerate & self.plan.is_choice)
+        rows = np.flatnonzero(is_late & ~winners.is_degenerate)
         if not len(rows):
             return winners
         last = maximise(self.problem, winners.take(rows).resumed(), self.plan.limits)
