@@ -13,7 +13,7 @@ from credpart.mixture.families.base import ABSENT
 from credpart.mixture.families.gaussian import Gaussian
 from credpart.mixture.optimisation import e_step as e_step_module
 from credpart.mixture.optimisation.anderson import Anderson
-from credpart.mixture.optimisation.convergence import Status
+from credpart.mixture.optimisation.convergence import Status, relative_gain
 from credpart.mixture.optimisation.e_step import blocks, e_step, normalise, total_log_certainty
 from credpart.mixture.optimisation.maximise import SINGLE
 from credpart.mixture.optimisation.mixtures import Mixtures, take_params
@@ -419,3 +419,15 @@ def test_acceleration_finds_a_fixed_point_of_a_linear_map():
     for _ in range(6):
         point = anderson.extrapolate(rows, point, point * [0.999, 0.5])
     np.testing.assert_allclose(point, 0.0, atol=1e-6)
+
+
+def test_an_iteration_before_the_first_extrapolation_converges_as_plain_ones_do():
+    problem, statistics = all_structures(*overlapping(), 3)
+    start = begin(problem, statistics, ALL).take(codes("VVV"))
+    first, second = (run_em(problem, start, tol=0.0, max_iter=1 + i) for i in (1, 2))
+    gains = [relative_gain(b.loglik, a.loglik)[0] for a, b in ((start, first), (first, second))]
+    assert gains[1] < gains[0]
+    tol = float(np.mean(gains))
+    plain, fast = (run_em(problem, start, tol=tol, is_accelerated=is_fast) for is_fast in (0, 1))
+    np.testing.assert_array_equal(fast.n_iter, plain.n_iter)
+    assert fast.n_iter[0] == start.n_iter[0] + 2

@@ -107,9 +107,9 @@ def em(
         before, statistics = statistics, current.statistics
         if anderson is not None:
             anderson.forget(rows[refused])
-            is_extrapolated = is_accepted & ~has_ended
-            some, statistics = np.flatnonzero(is_extrapolated), statistics.copy()
+            some, statistics = np.flatnonzero(is_accepted & ~has_ended), statistics.copy()
             statistics[some] = anderson.extrapolate(rows[some], before[some], statistics[some])
+            is_extrapolated = anderson.count[rows] > 0  # there is no move after the first value
         if has_ended.any():  # those that have ended leave the batch
             gone, stay = np.flatnonzero(has_ended), np.flatnonzero(~has_ended)
             ended.append((rows[gone], current.take(gone)))
