@@ -57,7 +57,7 @@ class Switch(NamedTuple):
     patches: tuple[tuple[object, str, object], ...]
 
 
-def no_offers(self: object, answers: object, new: object) -> None:
+def embedded_only(self: object, answers: object, new: object) -> None:
     """No starts from related models, but for those that are embedded."""
     embedded, self.embedded = self.embedded, None  # type: ignore[attr-defined]
     return embedded
@@ -74,9 +74,11 @@ def without_start(k: int) -> tuple[object, str, object]:
 
 
 SWITCHES: Mapping[str, Switch] = {
-    "early stopping": Switch("select", ((multistart, "PATIENCE", np.inf),)),
+    "early stopping": Switch(
+        "select", ((multistart, "CATCH_UP", np.inf), (multistart, "UNSOUND", np.inf))
+    ),
     "starts from related models": Switch(
-        "select", ((grid_search.RelatedStarts, "__call__", no_offers),)
+        "select", ((grid_search.RelatedStarts, "__call__", embedded_only),)
     ),
     "start: model-based agglomeration": Switch("select", (without_start(0),)),
     "start: Ward, scaled": Switch("select", (without_start(1),)),

@@ -10,7 +10,7 @@ from credpart.mixture.optimisation.convergence import Limits, Status
 from credpart.mixture.optimisation.mixtures import Mixtures
 from credpart.mixture.search import multistart
 from credpart.mixture.search.multistart import (
-    PATIENCE,
+    CATCH_UP,
     EarlyStopping,
     Policy,
     best_first,
@@ -119,7 +119,7 @@ def test_of_equal_answers_that_of_the_first_start_is_kept(runs):
 def test_new_answers_are_offered_to_others_until_nothing_changes(runs):
     seen = []
 
-    def offers(answers, new):
+    def more_starts(answers, new):
         seen.append(new.tolist())
         # the first answer of slot 0 leads slot 1 to a better one, and that leads back
         if len(seen) == 1:
@@ -129,7 +129,7 @@ def test_new_answers_are_offered_to_others_until_nothing_changes(runs):
         return None
 
     candidates = batch([-5.0, -8.0], slot=[0, 1], status=[Status.OK, Status.OK])
-    found = best_first(None, candidates, Policy(value, offers=offers), LIMITS)
+    found = best_first(None, candidates, Policy(value, more_starts=more_starts), LIMITS)
     assert seen == [[0, 1], [1], [0]]
     assert runs == [[-6.0], [-4.5]]  # what is behind the answer is not run
     assert found.values.tolist() == [-0.5, -1.0]
@@ -138,23 +138,23 @@ def test_new_answers_are_offered_to_others_until_nothing_changes(runs):
 def test_a_refused_answer_is_not_offered_to_others(runs):
     seen = []
 
-    def offers(answers, new):
+    def more_starts(answers, new):
         seen.append(new.tolist())
 
     candidates = batch([-5.0, -8.0], ends=[-5.0, np.nan], slot=[0, 1])
-    best_first(None, candidates, Policy(value, offers=offers), LIMITS)
+    best_first(None, candidates, Policy(value, more_starts=more_starts), LIMITS)
     assert seen == [[], [0]]
 
 
 def test_an_answer_that_is_only_as_good_is_not_offered(runs):
     seen = []
 
-    def offers(answers, new):
+    def more_starts(answers, new):
         seen.append(new.tolist())
         return batch([-4.0], ends=[-5.0 + 1e-9]) if len(seen) == 1 else None
 
     candidates = batch([-5.0], status=[Status.OK])
-    best_first(None, candidates, Policy(value, offers=offers), LIMITS)
+    best_first(None, candidates, Policy(value, more_starts=more_starts), LIMITS)
     assert seen == [[0], []]
 
 
@@ -169,7 +169,7 @@ def test_who_is_too_far_behind_is_given_up():
     loglik = np.array([-100.0, -120.0, -200.0, -300.0])
     trial = batch(loglik, slot=[0, 0, 0, 1])
     stop = EarlyStopping(value, 2)
-    gains = relative(np.full(4, 50.0 / PATIENCE), loglik)  # so that 50 are made up for in time
+    gains = relative(np.full(4, 50.0 / CATCH_UP), loglik)  # so that 50 are made up for in time
     assert stop(trial, gains).tolist() == [False, False, True, False]
     assert not stop(trial, 4.0 * gains).any()
     # the best is remembered when it has left

@@ -228,25 +228,25 @@ def test_models_start_from_those_nested_in_them_and_those_they_are_nested_in(clo
     search = family_search(cloud, [1, 2])
     found = from_partitions(search, starting_partitions(cloud, [1, 2], 1))
     ended = maximise(search.problem, found, search.limits)
-    offers = RelatedStarts(search)
-    every = offers(ended, np.arange(len(search.cells)))
+    more_starts = RelatedStarts(search)
+    every = more_starts(ended, np.arange(len(search.cells)))
     # both ways, for each number of clusters
     n_pairs = sum(len(row.nested) for row in STRUCTURES.values())
     assert len(every) == 2 * 2 * n_pairs
     assert (every.n_iter == 1).all()
     np.testing.assert_array_equal(every.structure, search.codes[every.slot])
-    targets = offers(ended, np.array([search.cells.index((2, "EVV"))]))
+    targets = more_starts(ended, np.array([search.cells.index((2, "EVV"))]))
     assert {search.cells[slot] for slot in targets.slot} == {(2, "EVE"), (2, "EEV"), (2, "VVV")}
-    assert offers(ended, np.zeros(0, dtype=np.intp)) is None
+    assert more_starts(ended, np.zeros(0, dtype=np.intp)) is None
 
 
 def test_starts_of_smaller_families_are_offered_first(cloud):
     search = family_search(cloud, [2], ["EII", "VII"])
     found = from_partitions(search, [{2: np.arange(100) % 2}])
-    offers = RelatedStarts(search, found)
-    first = offers(found, np.array([0]))
+    more_starts = RelatedStarts(search, found)
+    first = more_starts(found, np.array([0]))
     assert first.slot.tolist() == [0, 1, 1]  # both, then VII from the answer of EII
-    assert offers(found, np.array([0])).slot.tolist() == [1]
+    assert more_starts(found, np.array([0])).slot.tolist() == [1]
 
 
 def test_the_same_partition_starts_once():

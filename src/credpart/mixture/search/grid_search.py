@@ -35,7 +35,7 @@ from credpart.mixture.search.multistart import EarlyStopping, Policy, best_first
 Cell = tuple[int, str]  # number of clusters, model
 Partitions = Mapping[int, IntArray]  # labels by number of clusters
 
-TRIAL = 40  # iterations that tell, in families whose EM is slow, whether a start is ahead
+TRIAL = 40  # iterations after which a start is compared with the best, in families with slow EM
 GROUP = 1 << 22  # joint densities of the candidates that are run side by side
 
 
@@ -142,10 +142,10 @@ class FamilySearch:
         """The best mixture of each cell, given the answers of smaller families."""
         candidates = self.begin([*self._partitions(starts), *self._nested_clusters(smaller)])
         embedded = list(self._embedded(smaller))
-        offers = RelatedStarts(self, self.begin(embedded) if embedded else None)
+        related = RelatedStarts(self, self.begin(embedded) if embedded else None)
         early_stopping = EarlyStopping(self.value, len(self.cells))
         candidates = maximise(self.problem, candidates, self.limits, early_stopping)
-        policy = Policy(self.value, offers=offers)
+        policy = Policy(self.value, more_starts=related)
         answers, _ = best_first(self.problem, candidates, policy, self.limits)
         return {cell: self.answer(answers, i) for i, cell in enumerate(self.cells)}
 
@@ -165,7 +165,7 @@ class FamilySearch:
         statistics = np.zeros((len(starts), max(self.numbers), starts[0][1].shape[-1]))
         for row, (_, found) in zip(statistics, starts, strict=True):
             row[: found.shape[1]] = found[0]  # the components after these are absent
-        order = np.argsort(slots, kind="stable")  # so that those of one width stand together
+        order = np.argsort(slots, kind="stable")  # mixtures with as many components are adjacent
         slots, sample = slots[order], np.zeros(len(slots), dtype=np.intp)
         return first_iteration(self.problem, statistics[order], self.codes[slots], sample, slots)
 
@@ -206,9 +206,9 @@ class FamilySearch:
 class RelatedStarts:
     """More starts for a cell: the best mixtures of models nested in its model, or containing it.
 
-    Each is run for one iteration, or for `TRIAL` iterations if EM is slow, since it may then
-    linger near a saddle point; after that its likelihood shows whether it is ahead.  The first
-    call also returns the mixtures of smaller families, ``embedded`` in this one.
+    Each is run for one iteration, or for `TRIAL` if EM is slow and may take long to leave a saddle
+    point; its likelihood then shows whether it is ahead.  The first call also returns
+    ``embedded``, the mixtures of smaller families, after one iteration.
     """
 
     def __init__(self, search: FamilySearch, embedded: Mixtures | None = None) -> None:

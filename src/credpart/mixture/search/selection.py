@@ -152,9 +152,10 @@ def select_mixture(
     refused if a component is singular relative to the pooled within-cluster covariance, or is a
     spurious spike: flat (relative variance below 1e-3) and so small that chance explains it.
     All models also start from what the models nested in them found, so that a nested model
-    never has a higher likelihood, unless the way up from it ends in a refused fit.  Of t and skew
-    mixtures this is so up to what the cap on degrees of freedom costs normal tails, some hundredths
-    of log-likelihood; skew mixtures maximise a penalised likelihood, and the law holds for that.
+    never has a higher likelihood, unless every run that starts from it ends in a refused fit.  For
+    t and skew mixtures this holds up to some hundredths of log-likelihood, since the degrees of
+    freedom are capped.  For skew mixtures it holds for the penalised likelihood, which is what
+    they maximise.
 
     More than 20 000 distinct objects are searched in two stages: on a stratified subsample of some
     10 000, and then on all objects for the best model of each number of clusters and for all
