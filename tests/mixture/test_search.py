@@ -56,7 +56,7 @@ def from_partitions(search, starts):
 
 
 def loglik_of(answer):
-    return answer.mixture.loglik[0]
+    return answer.mixture.objective[0]
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_cells_side_by_side_are_cells_alone(cloud):
         alone = FamilySearch(sets_of(cloud, [model])[0], [c], search.limits)
         labels = starting_partitions(cloud, [c], 1)[0][c]
         found = alone.run_alone(cell, 1.0 * (labels == np.arange(c)[:, None]))
-        assert loglik_of(found) == pytest.approx(together.loglik[i], rel=1e-8)
+        assert loglik_of(found) == pytest.approx(together.objective[i], rel=1e-8)
         assert found.mixture.params.means.shape == (1, c, 2)
 
 
@@ -200,7 +200,7 @@ def test_starts_that_are_given_up_cost_no_cell(cloud):
     some = maximise(search.problem, start, limits, EarlyStopping(search.value, len(search.cells)))
     assert (some.status == Status.NOT_CONVERGED).sum() > 5
     best, kept = (
-        found.loglik[best_of_slots(search.value(found), found.slot, limits.tol)]
+        found.objective[best_of_slots(search.value(found), found.slot, limits.tol)]
         for found in (every, some)
     )
     np.testing.assert_allclose(kept, best, atol=0.1)
@@ -234,7 +234,7 @@ def test_models_start_from_those_nested_in_them_and_those_they_are_nested_in(clo
     n_pairs = sum(len(row.nested) for row in STRUCTURES.values())
     assert len(every) == 2 * 2 * n_pairs
     assert (every.n_iter == 1).all()
-    np.testing.assert_array_equal(every.structure, search.codes[every.slot])
+    np.testing.assert_array_equal(every.structure_code, search.codes[every.slot])
     targets = more_starts(ended, np.array([search.cells.index((2, "EVV"))]))
     assert {search.cells[slot] for slot in targets.slot} == {(2, "EVE"), (2, "EEV"), (2, "VVV")}
     assert more_starts(ended, np.zeros(0, dtype=np.intp)) is None

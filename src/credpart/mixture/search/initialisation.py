@@ -74,7 +74,7 @@ def principal_components(X: Array) -> tuple[Array, Array]:
     """Principal components of the scaled data that have a variance, and their singular values."""
     Z = scale(X)
     _, spread, axes = np.linalg.svd(Z, full_matrices=False)
-    kept = spread > 1e-6 * spread[0]
+    kept = spread > 1e-6 * spread[0]  # less is rounding: scaled data have 9 decimals
     return Z @ axes[kept].T, spread[kept]
 
 

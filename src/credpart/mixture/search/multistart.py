@@ -91,7 +91,7 @@ class EarlyStopping:
 
     A candidate is too far behind if, at its last gain per iteration, it would need more than
     `CATCH_UP` iterations to reach the present best.  Only plain EM is stopped, not accelerated
-    EM.  The value must be the log-likelihood.
+    EM.  The value must be the objective of EM.
     """
 
     def __init__(self, value: Callable[[Mixtures], Array], n_slots: int) -> None:
@@ -101,8 +101,8 @@ class EarlyStopping:
         """Which candidates to give up after an iteration with these relative gains."""
         values = self.value(trial)
         np.maximum.at(self.best, trial.slot, values)
-        behind = self.best[trial.slot] - trial.loglik
-        is_behind = behind > CATCH_UP * np.maximum(gain, 0.0) * (1.0 + np.abs(trial.loglik))
+        behind = self.best[trial.slot] - trial.objective
+        is_behind = behind > CATCH_UP * np.maximum(gain, 0.0) * (1.0 + np.abs(trial.objective))
         return np.asarray(is_behind | is_collapsing(values, trial.n_iter))
 
 
