@@ -50,8 +50,8 @@ class Anderson:
         self.count[rows] += 1
         steps = self.residual_steps[rows]
         gram = steps @ steps.mT
-        # The ridge gives no weight to unused slots, which are zero, and bounds collinear ones; it is
-        # small beside squares of differences, and large beside their rounding.
+        # The ridge gives no weight to unused slots, which are zero, and bounds collinear ones.  It
+        # is small beside the squares of differences, and large beside their rounding.
         scale = np.einsum("bmm->b", gram)[:, None, None] + np.finfo(float).tiny
         gram = gram / scale + 1e-12 * np.eye(gram.shape[-1])
         mix = np.linalg.solve(gram, (steps @ residual[..., None]) / scale)
