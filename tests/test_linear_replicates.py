@@ -201,8 +201,8 @@ def test_refits_of_the_guard_are_those_of_em():
     spread = np.abs(refits.params.means - fit.internal.means).mean()
     # Newton's method stops at .02 standard deviations of a replicate
     np.testing.assert_allclose(pairs.true.params.means, refits.params.means, atol=0.03 * spread)
-    np.testing.assert_allclose(pairs.true_loglik, refits.loglik, atol=0.01)
-    np.testing.assert_allclose(pairs.predicted_loglik, refits.loglik, atol=0.5)
+    np.testing.assert_allclose(pairs.true_loglik, refits.objective, atol=0.01)
+    np.testing.assert_allclose(pairs.predicted_loglik, refits.objective, atol=0.5)
 
 
 def test_weights_of_the_guard_are_drawn_block_by_block():

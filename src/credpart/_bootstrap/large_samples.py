@@ -34,7 +34,7 @@ from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation import Mixtures, Problem, Status
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
-from credpart.mixture.optimisation.mixtures import map_params
+from credpart.mixture.optimisation.mixtures import take_params
 from credpart.mixture.posteriors import score
 
 LINEAR_FROM = 10_000  # distinct objects: fewer are refitted in seconds
@@ -217,7 +217,7 @@ def draw_refits(plan: Plan, joint: JointLinearisation, seeds: Sequence[SeedSeque
     winners = {}
     for m, (there, fit) in enumerate(zip(moved, plan.fits, strict=True)):
         mine = np.flatnonzero(models == m)
-        params = map_params(lambda field, mine=mine: field[mine], there.params)
+        params = take_params(there.params, mine)
         codes = np.full(len(mine), fit.structure_code)
         some = Mixtures.at(params, codes, mine, mine, n_iter=0)
         status = np.where(sound[m][mine], Status.OK, Status.DEGENERATE)

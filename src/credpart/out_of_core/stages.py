@@ -36,6 +36,7 @@ from credpart.mixture.models import Model
 from credpart.mixture.optimisation import Limits, Mixtures, Status
 from credpart.mixture.optimisation.e_step import BlockwiseProblem
 from credpart.mixture.optimisation.em import em, evaluate
+from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.posteriors import log_certainty, score
 from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.selection import Selection
@@ -214,8 +215,7 @@ def refine_together(
     if not free:
         return result
     slots, zeros = np.arange(len(free)), np.zeros(len(free), dtype=np.intp)
-    fields = zip(*(fits[i].internal for i in free), strict=True)
-    params = type(fits[0].internal)(*(np.concatenate(field) for field in fields))
+    params = map_params(lambda *fields: np.concatenate(fields), *(fits[i].internal for i in free))
     codes = np.array([fits[i].structure_code for i in free])
     start = evaluate(problem, Mixtures.at(params, codes, zeros, slots, n_iter=0))
     found = em(problem, start, limits, is_accelerated=True)

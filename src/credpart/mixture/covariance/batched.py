@@ -113,14 +113,10 @@ def _groups(
     table: Mapping[Callable[..., object], Function], codes: IntArray
 ) -> Iterator[tuple[Function, Rows]]:
     """Each function of a table that is needed, with the mixtures whose structures need it."""
-    counts = np.bincount(codes, minlength=len(NAMES))
     for kind, function in table.items():
-        size = counts @ CODES_WITH[kind]
-        if size:
-            yield (
-                function,
-                slice(None) if size == len(codes) else np.flatnonzero(CODES_WITH[kind][codes]),
-            )
+        is_needed = CODES_WITH[kind][codes]
+        if is_needed.any():
+            yield function, slice(None) if is_needed.all() else np.flatnonzero(is_needed)
 
 
 def _take(stack: Array, rows: Rows) -> Array:

@@ -174,9 +174,10 @@ def ward(Z: Array, numbers: Sequence[int]) -> dict[int, IntArray]:
 
 
 def cut(n_nodes: int, children: IntArray, parents: IntArray) -> IntArray:
-    """The cluster of each node of a dendrogram that is cut: its merges are children into parents.
+    """The cluster of each node of a dendrogram that is cut.
 
-    Clusters are numbered in the order of the nodes that stand for them.
+    Its merges are ``children`` into ``parents``.  Clusters are numbered in the order of the nodes
+    that remain.
     """
     root, is_root = np.arange(n_nodes), np.ones(n_nodes, dtype=np.intp)
     root[children], is_root[children] = parents, 0

@@ -217,8 +217,9 @@ def select(
         labels = like.posteriors_of(part.values).argmax(axis=1)
         if len(np.unique(labels)) == like.n_clusters:  # an empty cluster would stay empty
             search.starts[0][like.n_clusters] = labels
-    how = criterion, options.limits, options.n_jobs, progress or silent
-    found, left_out = search.run(cells, *how)
+    found, left_out = search.run(
+        cells, criterion, options.limits, options.n_jobs, progress or silent
+    )
     flaws = {cell: found[cell].flaw for cell in cells if cell in found and found[cell].flaw}
     missing = refused | left_out | flaws
     fits = {
