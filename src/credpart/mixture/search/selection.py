@@ -150,7 +150,8 @@ def select_mixture(
     -----
     A component that collapses onto too few objects has a likelihood without bound.  A fit is
     refused if a component is singular relative to the pooled within-cluster covariance, or is a
-    spurious spike: flat (relative variance below 1e-3) and so small that chance explains it.
+    spurious spike: flat (relative variance below 1e-3) and so small that chance explains it.  A
+    fit is also refused if a component has no objects.
     All models also start from what the models nested in them found, so that a nested model
     never has a higher likelihood, unless every run that starts from it ends in a refused fit.  For
     t and skew mixtures this holds up to some hundredths of log-likelihood, since the degrees of

@@ -199,13 +199,12 @@ def refine_on_all(
     models: ModelSet, found: dict[Cell, Answer], limits: Limits
 ) -> dict[Cell, Answer]:
     """The answers of models of one family and number of clusters on all objects."""
-    names = [name for name in models.models if any(name == cell[1] for cell in found)]
     c = next(iter(found))[0]  # the same for all cells
-    search = FamilySearch(models._replace(models={n: models.models[n] for n in names}), [c], limits)
+    rows = {name: row for name, row in models.models.items() if (c, name) in found}
+    search = FamilySearch(models._replace(models=rows), [c], limits)
     with one_blas_thread():
-        starts = [found[c, name].mixture for name in names]
-        slots = np.arange(len(names))
-        params = Mixtures.concatenate(starts).params
+        slots = np.arange(len(search.cells))
+        params = Mixtures.concatenate([found[cell].mixture for cell in search.cells]).params
         begun = Mixtures.at(params, search.codes, np.zeros_like(slots), slots, n_iter=0)
         candidates = maximise(models.problem, evaluate(models.problem, begun), limits)
         policy = Policy(search.value, more_starts=RelatedStarts(search))
