@@ -57,7 +57,7 @@ class Switch(NamedTuple):
     patches: tuple[tuple[object, str, object], ...]
 
 
-def no_offers(self: object, answers: object, new: object) -> None:
+def embedded_only(self: object, answers: object, new: object) -> None:
     """No starts from related models, but for those that are embedded."""
     embedded, self.embedded = self.embedded, None  # type: ignore[attr-defined]
     return embedded
@@ -74,17 +74,19 @@ def without_start(k: int) -> tuple[object, str, object]:
 
 
 SWITCHES: Mapping[str, Switch] = {
-    "early stopping": Switch("select", ((multistart, "PATIENCE", np.inf),)),
+    "early stopping": Switch(
+        "select", ((multistart, "CATCH_UP", np.inf), (multistart, "UNSOUND", np.inf))
+    ),
     "starts from related models": Switch(
-        "select", ((grid_search.RelatedStarts, "__call__", no_offers),)
+        "select", ((grid_search.RelatedStarts, "__call__", embedded_only),)
     ),
     "start: model-based agglomeration": Switch("select", (without_start(0),)),
     "start: Ward, scaled": Switch("select", (without_start(1),)),
     "start: Ward, raw": Switch("select", (without_start(2),)),
     "start: Ward, sphered": Switch("select", (without_start(3),)),
-    "single precision (selection)": Switch("select", ((maximise, "SINGLE", 1 << 60),)),
+    "single precision (selection)": Switch("select", ((maximise, "SINGLE_FROM", 1 << 60),)),
     "acceleration (selection)": Switch("select", ((maximise, "em", plain),)),
-    "single precision (refits)": Switch("refit", ((maximise, "SINGLE", 1 << 60),)),
+    "single precision (refits)": Switch("refit", ((maximise, "SINGLE_FROM", 1 << 60),)),
     "acceleration (refits)": Switch("refit", ((maximise, "em", plain),)),
     "models without a chance left out": Switch("each", ((algorithm1, "PILOTS", ()),)),
     "loose tolerance first": Switch("each", ((refits, "LOOSE", 0.0),)),

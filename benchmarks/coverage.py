@@ -59,7 +59,7 @@ def brute_force(model, X, P, seed):
     """What pruning loses: choices, bounds and coverage."""
     best = model.mixture_
     fits = [best, *(one for one in model.selection_.fits.values() if one is not best)]
-    with patch.object(algorithm1, "PILOTS", ()), patch.object(refits, "MARGIN", np.inf):
+    with patch.object(algorithm1, "PILOTS", ()), patch.object(refits, "ALLOWANCE", np.inf):
         began = process_time()
         replicates = bootstrap(X, fits, B, random_state=seed, n_jobs=1)
         seconds = process_time() - began

@@ -20,6 +20,7 @@ from credpart import (
     select_mixture,
 )
 from credpart._bootstrap import algorithm1, guard, large_samples
+from credpart._bootstrap.block_sums import RowsInMemory
 from credpart._bootstrap.deviations import (
     DrawnUnits,
     IndependentObjects,
@@ -27,7 +28,6 @@ from credpart._bootstrap.deviations import (
     weighted_products,
 )
 from credpart._bootstrap.draws import RESAMPLING, with_replacement
-from credpart._bootstrap.folds import RowsInMemory
 from credpart._bootstrap.guard import paired_refits, resampled_e_step
 from credpart._bootstrap.large_samples import attempt_linear, stratified_rows, with_a_chance
 from credpart._bootstrap.linear import JointLinearisation, influences
@@ -153,11 +153,11 @@ def test_mean_statistics_are_inverted_by_the_m_step(name):
 
 
 def test_sums_over_blocks_are_those_over_all_rows(monkeypatch):
-    monkeypatch.setattr("credpart._bootstrap.folds.BLOCK_ROWS", 64)
+    monkeypatch.setattr("credpart._bootstrap.block_sums.BLOCK_ROWS", 64)
     (part,) = linearised(X3, FITS["EEE"]).parts
     kernel = partial(weighted_products, partial(influences, [part.candidate]))
     (whole,) = kernel(X3, np.ones(len(X3)), 0)
-    (one,), (two,) = (rows_of(X3, n_jobs=jobs).fold(kernel) for jobs in (1, 2))
+    (one,), (two,) = (rows_of(X3, n_jobs=jobs).sum_over_blocks(kernel) for jobs in (1, 2))
     np.testing.assert_allclose(one, whole, rtol=1e-12, atol=1e-9)
     assert one.tobytes() == two.tobytes()
 
@@ -201,8 +201,8 @@ def test_refits_of_the_guard_are_those_of_em():
     spread = np.abs(refits.params.means - fit.internal.means).mean()
     # Newton's method stops at .02 standard deviations of a replicate
     np.testing.assert_allclose(pairs.true.params.means, refits.params.means, atol=0.03 * spread)
-    np.testing.assert_allclose(pairs.true_loglik, refits.loglik, atol=0.01)
-    np.testing.assert_allclose(pairs.predicted_loglik, refits.loglik, atol=0.5)
+    np.testing.assert_allclose(pairs.true_loglik, refits.objective, atol=0.01)
+    np.testing.assert_allclose(pairs.predicted_loglik, refits.objective, atol=0.5)
 
 
 def test_weights_of_the_guard_are_drawn_block_by_block():
@@ -221,7 +221,7 @@ def test_weights_of_the_guard_are_drawn_block_by_block():
 
 @pytest.mark.parametrize("resampling", ["nonparametric", "bayesian"])
 def test_linear_replicates_do_not_depend_on_jobs(resampling, monkeypatch):
-    monkeypatch.setattr("credpart._bootstrap.folds.BLOCK_ROWS", 128)
+    monkeypatch.setattr("credpart._bootstrap.block_sums.BLOCK_ROWS", 128)
     options = {"refit": "linear", "resampling": resampling, "random_state": 1}
     one, two = (bootstrap(X3, FITS["EEE"], 50, n_jobs=jobs, **options) for jobs in (1, 2))
     for a, b in zip(one.parts[0].params, two.parts[0].params, strict=True):

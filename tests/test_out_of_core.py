@@ -11,7 +11,7 @@ import pytest
 from joblib import parallel_config
 
 from credpart import CalibratedClustering, cluster_dataset, load_model
-from credpart._bootstrap.folds import RowsInMemory
+from credpart._bootstrap.block_sums import RowsInMemory
 from credpart.cli import main
 from credpart.datasets import make_mixture1
 from credpart.errors import ExistingFileError, FileContentError, InputError, MissingFileError
@@ -270,7 +270,11 @@ def test_passes_over_partitions_add_up_to_those_of_data_in_memory(cells):
     fit = fit_mixture(X[:500], 3, "VVV")
     kernel = partial(e_step_of_block, fit.family, fit.internal, False)
     rows = PartitionedRows(open_partitions(cells[0]).partitions, Reading(("x", "y")))
-    for one, other in zip(rows.fold(kernel), RowsInMemory(X, np.ones(N)).fold(kernel), strict=True):
+    for one, other in zip(
+        rows.sum_over_blocks(kernel),
+        RowsInMemory(X, np.ones(N)).sum_over_blocks(kernel),
+        strict=True,
+    ):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-6)
 
 

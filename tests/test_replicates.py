@@ -18,7 +18,7 @@ from credpart import (
 from credpart._bootstrap import algorithm1
 from credpart._bootstrap.algorithm1 import chunk_size
 from credpart._bootstrap.draws import RESAMPLING, Draws
-from credpart._bootstrap.refits import Plan, have_a_chance, refit
+from credpart._bootstrap.refits import GroupRefit, Plan, have_a_chance, refit_chunk
 from credpart._bootstrap.units import Design
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
@@ -123,7 +123,7 @@ def test_with_one_cluster_the_refit_is_the_weighted_mean_and_covariance(resampli
     fit = fit_mixture(SMALL, 1, "VVV")
     draws = draw(resampling, SMALL, fit, B=20)
     replicates = bootstrap(SMALL, fit, 20, resampling=resampling, random_state=0)
-    features = draws.seen_by(fit.family).features
+    features = draws.features_for(fit.family).features
     Z = np.broadcast_to(features, (20, *features.shape[-2:]))[..., 1:3]
     means = np.einsum("bn,bnd->bd", draws.weights, Z) / 60
     centred = Z - means[:, None]
@@ -195,9 +195,9 @@ def test_replicates_together_are_replicates_apart():
         distinct(SMALL, np.ones(60)), (FIT,), "nonparametric", "bic", "none", Limits(1e-9, 500)
     )
     seeds = np.random.SeedSequence(0).spawn(8)
-    together = refit(plan, seeds)
+    together = refit_chunk(plan, seeds)
     for b, seed in enumerate(seeds):
-        alone = refit(plan, [seed])
+        alone = refit_chunk(plan, [seed])
         one, all_ = (
             alone.winners[3, "EII"].params.means[0],
             together.winners[3, "EII"].params.means[b],
@@ -440,6 +440,32 @@ def test_the_choice_is_that_of_brute_force(monkeypatch):
     assert chosen == {name: (replicates.models == name).sum() for name in chosen}
 
 
+@pytest.mark.parametrize(
+    ("regularization", "status"), [("none", "degenerate"), ("fallback", "regularised")]
+)
+def test_a_late_winner_that_becomes_spurious_counts_as_degenerate(
+    monkeypatch, regularization, status
+):
+    # Its criterion was found before it was run to the tight tolerance.
+    def become_spurious(self, winners, goals):
+        mine, params = winners.slot[:, None] == 3, winners.params
+        flatness = np.where(mine, 1e4, params.flatness)
+        proportions = np.where(mine, [0.05, 0.45, 0.5], params.proportions)
+        spike = params._replace(flatness=flatness, proportions=proportions)
+        return replace(winners, params=spike)
+
+    monkeypatch.setattr(GroupRefit, "finish", become_spurious)
+    fits = list(select_mixture(SMALL, 3, ["VVI", "VVV"]).fits.values())
+    with pytest.warns(DegeneracyWarning):
+        replicates = bootstrap(SMALL, fits, 8, regularization=regularization, random_state=0)
+    assert Status(replicates.status[3]).label == status
+
+
+def test_without_a_choice_no_criterion_is_computed(monkeypatch):
+    monkeypatch.delattr(GroupRefit, "criterion")
+    assert len(bootstrap(SMALL, FIT, 4, random_state=0)) == 4
+
+
 def test_at_a_loose_tolerance_refits_are_run_once():
     fits = list(select_mixture(SMALL, 3, ["EII", "VVI"], tol=1e-5).fits.values())
     replicates = bootstrap(SMALL, fits, 20, tol=1e-5, random_state=0)
@@ -493,10 +519,10 @@ def test_icl_chooses_among_fits():
 def test_the_pilot_keeps_winners_and_what_comes_close():
     objects = distinct(SMALL, np.ones(60))
     plan = Plan(objects, (FIT,) * 4, "nonparametric", "bic", "none", Limits(1.0, 1), is_choice=True)
-    pilot = refit(plan, np.random.SeedSequence(0).spawn(4))
+    pilot = refit_chunk(plan, np.random.SeedSequence(0).spawn(4))
     #        sometimes wins, close with a wide spread, far, cannot be fitted
-    behind = [[0, 2, 50, np.inf], [0, 9, 51, np.inf], [60, 0, 52, np.inf]]
-    is_kept = have_a_chance([pilot._replace(behind=np.array(behind))])
+    deficit = [[0, 2, 50, np.inf], [0, 9, 51, np.inf], [60, 0, 52, np.inf]]
+    is_kept = have_a_chance([pilot._replace(deficit=np.array(deficit))])
     assert is_kept.tolist() == [True, True, False, False]
 
 

@@ -88,7 +88,7 @@ def test_likelihoods_of_all_structures_never_fall(kind, sample):
     for _ in range(25):
         last, mixtures = mixtures, iterate(problem, mixtures)
         assert not mixtures.is_degenerate.any()
-        assert (mixtures.loglik >= last.loglik - 1e-9 * np.abs(last.loglik)).all()
+        assert (mixtures.objective >= last.objective - 1e-9 * np.abs(last.objective)).all()
 
 
 def test_parameters_are_recovered():

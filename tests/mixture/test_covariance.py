@@ -9,7 +9,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from credpart.mixture.covariance import batched
 from credpart.mixture.covariance.batched import ABSENT, Previous
-from credpart.mixture.covariance.common_axes import _precisions, _rotation, rotate, turn
+from credpart.mixture.covariance.common_axes import _precisions, _rotation, in_axes, rotate
 from credpart.mixture.covariance.matrices import (
     factor,
     inverse,
@@ -418,7 +418,7 @@ def test_turns_that_would_raise_the_cost_are_shortened(statistics):
     y = (precisions[..., None] * R).sum(axis=1)
     # down in every plane, but much too far
     rotations = _rotation(R, precisions, 1.5 * np.sign(y.mT - y))
-    turned = turn(R, rotations)
+    turned = in_axes(R, rotations)
     before, after = ((precisions * diagonal(W)).sum(axis=(1, 2)) for W in (R, turned))
     assert after <= before * (1 + 1e-11)
     np.testing.assert_allclose(rotations @ rotations.mT, np.eye(d)[None], atol=1e-12)

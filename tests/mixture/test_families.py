@@ -38,7 +38,7 @@ def test_sample_is_fitted_within_sampling_error(name):
     result = fit(case, features, resp)
     assert result.status[0] == Status.OK
     # twice the gain over the truth is chi-squared: one degree of freedom a parameter
-    gain = 2.0 * (result.loglik - value(case, features, case.params))[0]
+    gain = 2.0 * (result.objective - value(case, features, case.params))[0]
     structure = NAMES[case.structure]
     assert 0.0 < gain < chi2.isf(1e-4, case.family.n_parameters(structure, 2))
     joint = case.family.log_joint(features, take_params(result.params, [0]))
@@ -72,7 +72,7 @@ def test_weights_do_what_repeated_rows_do(name):
     often = np.repeat(np.arange(300), weights)
     one = fit(case, features, resp, weights[None].astype(float), tol=1e-11)
     other = fit(case, features[often], resp[..., often], tol=1e-11)
-    np.testing.assert_allclose(one.loglik, other.loglik, rtol=1e-9)
+    np.testing.assert_allclose(one.objective, other.objective, rtol=1e-9)
     np.testing.assert_allclose(one.params[0], other.params[0], atol=1e-4)
 
 
@@ -83,7 +83,7 @@ def test_replicates_together_are_replicates_apart(name):
     together = fit(case, features, resp, weights)
     for b in range(5):
         apart = fit(case, features, resp, weights[b : b + 1])
-        np.testing.assert_allclose(together.loglik[b], apart.loglik[0], rtol=1e-9)
+        np.testing.assert_allclose(together.objective[b], apart.objective[0], rtol=1e-9)
         np.testing.assert_allclose(together.params[0][b], apart.params[0][0], atol=1e-4)
 
 
@@ -110,7 +110,7 @@ def test_likelihood_never_falls(name):
     # from a poor start, so that there is a way to go
     resp = 0.5 + 0.4 * (resp - 0.5)
     ends = [fit(case, features, resp, max_iter=m) for m in range(1, 60, 4)]
-    values = np.array([end.loglik[0] for end in ends])
+    values = np.array([end.objective[0] for end in ends])
     assert np.diff(values).min() >= -1e-9 * np.abs(values[-1])
 
 
@@ -120,7 +120,7 @@ def test_absent_component_changes_nothing(name):
     padded = np.concatenate([resp, np.zeros((1, 1, 300))], axis=1)
     one = fit(case, features, resp)
     other = fit(case, features, padded)
-    np.testing.assert_allclose(one.loglik, other.loglik, rtol=1e-8)
+    np.testing.assert_allclose(one.objective, other.objective, rtol=1e-8)
     assert other.params[0][0, 2] == 0.0
 
 
@@ -143,5 +143,5 @@ def test_one_iteration_is_a_fixed_point_at_the_answer(name):
     features, resp = draw(case, 500)
     found = fit(case, features, resp, tol=1e-12)
     again = iterate(on_features(case.family, features), found)
-    np.testing.assert_allclose(again.loglik, found.loglik, rtol=1e-9)
+    np.testing.assert_allclose(again.objective, found.objective, rtol=1e-9)
     np.testing.assert_allclose(again.params[0], found.params[0], atol=1e-4)

@@ -37,7 +37,7 @@ def test_fit_agrees_with_stepmix(share, measurement):
     family = LatentClass.of(X, LEVELS, pseudo=0.0)
     problem = on(family, X)
     found = run(problem, begin_from(problem, resp, 0), tol=1e-13)
-    assert found.loglik[0] == pytest.approx(expected, abs=1e-6)
+    assert found.objective[0] == pytest.approx(expected, abs=1e-6)
     known = other.get_parameters()
     np.testing.assert_allclose(found.params.proportions[0], known["weights"], atol=1e-5)
     table = family.to_data_units(found.params).probabilities[0]
@@ -107,7 +107,7 @@ def test_missing_cells_at_random_leave_the_answer_within_sampling_error():
     problem = on(family, X)
     found = run(problem, begin_from(problem, responsibilities(labels, 2), 0))
     truth = logsumexp(family.log_joint(problem.data.features, params)[0], axis=0).sum()
-    gain = 2.0 * (found.loglik - truth - family.log_prior(params))[0]
+    gain = 2.0 * (found.objective - truth - family.log_prior(params))[0]
     assert 0.0 < gain < 100.0  # chi-squared with 25 degrees of freedom
     np.testing.assert_allclose(found.params.means, params.means, atol=0.05)
     np.testing.assert_allclose(found.params.probabilities, params.probabilities, atol=0.05)
@@ -126,4 +126,4 @@ def test_mixed_without_spread_is_degenerate_and_a_pseudo_observation_mends_it():
     start = begin(problem, statistics, 0)
     assert not mended.is_degenerate(start.params)[0]
     assert np.isfinite(mended.log_prior(start.params)).all()
-    assert np.isfinite(run(problem, start).loglik).all()
+    assert np.isfinite(run(problem, start).objective).all()

@@ -10,7 +10,7 @@ from credpart.mixture.optimisation.convergence import Limits, Status
 from credpart.mixture.optimisation.mixtures import Mixtures
 from credpart.mixture.search import multistart
 from credpart.mixture.search.multistart import (
-    PATIENCE,
+    CATCH_UP,
     EarlyStopping,
     Policy,
     best_first,
@@ -25,39 +25,39 @@ UNDER_WAY, DEGENERATE = Status.NOT_CONVERGED, Status.DEGENERATE
 class Ends(NamedTuple):
     """What stands for the parameters of a mixture: where it will end, and whether as a spike."""
 
-    loglik: np.ndarray
+    objective: np.ndarray
     is_spurious: np.ndarray
 
 
-def batch(loglik, ends=None, slot=None, status=None, is_spurious=None):
-    """Mixtures with these log-likelihoods, which end at others."""
-    loglik = np.array(loglik, dtype=float)
-    b, zeros = len(loglik), np.zeros(len(loglik), dtype=np.intp)
-    ends = loglik if ends is None else np.array(ends, dtype=float)
+def batch(objective, ends=None, slot=None, status=None, is_spurious=None):
+    """Mixtures with these objectives, which end at others."""
+    objective = np.array(objective, dtype=float)
+    b, zeros = len(objective), np.zeros(len(objective), dtype=np.intp)
+    ends = objective if ends is None else np.array(ends, dtype=float)
     is_spurious = zeros.astype(bool) if is_spurious is None else np.array(is_spurious)
     slot = zeros if slot is None else np.array(slot)
     status = np.full(b, UNDER_WAY) if status is None else np.array(status)
     params = Ends(ends, is_spurious)
-    return Mixtures(params, np.zeros((b, 1, 1)), loglik, zeros, status, zeros, zeros, slot)
+    return Mixtures(params, np.zeros((b, 1, 1)), objective, zeros, status, zeros, zeros, slot)
 
 
 def value(mixtures):
     is_refused = mixtures.is_degenerate | mixtures.params.is_spurious
-    return np.where(is_refused, -np.inf, mixtures.loglik)
+    return np.where(is_refused, -np.inf, mixtures.objective)
 
 
 @pytest.fixture
 def runs(monkeypatch):
-    """The log-likelihoods at which mixtures are run to their ends, round by round."""
+    """The objectives at which mixtures are run to their ends, round by round."""
     rounds = []
 
     def run_to_the_end(problem, mixtures, limits, early_stopping):
-        rounds.append(mixtures.loglik.tolist())
-        ends = mixtures.params.loglik
+        rounds.append(mixtures.objective.tolist())
+        ends = mixtures.params.objective
         is_lost = np.isnan(ends)
-        loglik = np.where(is_lost, mixtures.loglik, ends)
+        objective = np.where(is_lost, mixtures.objective, ends)
         status = np.where(is_lost, DEGENERATE, Status.OK)
-        return replace(mixtures, loglik=loglik, status=status)
+        return replace(mixtures, objective=objective, status=status)
 
     monkeypatch.setattr(multistart, "maximise", run_to_the_end)
     return rounds
@@ -71,7 +71,7 @@ def test_the_most_promising_candidate_of_each_slot_is_run_first(runs):
         LIMITS,
     )
     assert runs == [[-3.0, -8.0]]  # the others are below what was reached
-    assert found.answers.loglik.tolist() == found.values.tolist() == [-1.0, -4.0]
+    assert found.answers.objective.tolist() == found.values.tolist() == [-1.0, -4.0]
 
 
 def test_another_candidate_is_run_only_if_it_could_still_win(runs):
@@ -87,8 +87,8 @@ def test_where_the_best_candidate_is_refused_the_next_best_is_run(runs, lost):
     candidates = batch([-3.0, -4.0, -5.0, -6.0], ends=[lost, lost, -2.0, -1.0])
 
     def refuse(mixtures):
-        is_spike = mixtures.loglik == -1.0
-        return np.where(mixtures.is_degenerate | is_spike, -np.inf, mixtures.loglik)
+        is_spike = mixtures.objective == -1.0
+        return np.where(mixtures.is_degenerate | is_spike, -np.inf, mixtures.objective)
 
     found = best_first(None, candidates, Policy(refuse), LIMITS)
     assert runs == [[-3.0], [-4.0], [-5.0]]
@@ -119,7 +119,7 @@ def test_of_equal_answers_that_of_the_first_start_is_kept(runs):
 def test_new_answers_are_offered_to_others_until_nothing_changes(runs):
     seen = []
 
-    def offers(answers, new):
+    def more_starts(answers, new):
         seen.append(new.tolist())
         # the first answer of slot 0 leads slot 1 to a better one, and that leads back
         if len(seen) == 1:
@@ -129,7 +129,7 @@ def test_new_answers_are_offered_to_others_until_nothing_changes(runs):
         return None
 
     candidates = batch([-5.0, -8.0], slot=[0, 1], status=[Status.OK, Status.OK])
-    found = best_first(None, candidates, Policy(value, offers=offers), LIMITS)
+    found = best_first(None, candidates, Policy(value, more_starts=more_starts), LIMITS)
     assert seen == [[0, 1], [1], [0]]
     assert runs == [[-6.0], [-4.5]]  # what is behind the answer is not run
     assert found.values.tolist() == [-0.5, -1.0]
@@ -138,38 +138,38 @@ def test_new_answers_are_offered_to_others_until_nothing_changes(runs):
 def test_a_refused_answer_is_not_offered_to_others(runs):
     seen = []
 
-    def offers(answers, new):
+    def more_starts(answers, new):
         seen.append(new.tolist())
 
     candidates = batch([-5.0, -8.0], ends=[-5.0, np.nan], slot=[0, 1])
-    best_first(None, candidates, Policy(value, offers=offers), LIMITS)
+    best_first(None, candidates, Policy(value, more_starts=more_starts), LIMITS)
     assert seen == [[], [0]]
 
 
 def test_an_answer_that_is_only_as_good_is_not_offered(runs):
     seen = []
 
-    def offers(answers, new):
+    def more_starts(answers, new):
         seen.append(new.tolist())
         return batch([-4.0], ends=[-5.0 + 1e-9]) if len(seen) == 1 else None
 
     candidates = batch([-5.0], status=[Status.OK])
-    best_first(None, candidates, Policy(value, offers=offers), LIMITS)
+    best_first(None, candidates, Policy(value, more_starts=more_starts), LIMITS)
     assert seen == [[0], []]
 
 
 # --- early stopping
 
 
-def relative(gains, loglik):
-    return np.array(gains) / (1.0 + np.abs(loglik))
+def relative(gains, objective):
+    return np.array(gains) / (1.0 + np.abs(objective))
 
 
 def test_who_is_too_far_behind_is_given_up():
-    loglik = np.array([-100.0, -120.0, -200.0, -300.0])
-    trial = batch(loglik, slot=[0, 0, 0, 1])
+    objective = np.array([-100.0, -120.0, -200.0, -300.0])
+    trial = batch(objective, slot=[0, 0, 0, 1])
     stop = EarlyStopping(value, 2)
-    gains = relative(np.full(4, 50.0 / PATIENCE), loglik)  # so that 50 are made up for in time
+    gains = relative(np.full(4, 50.0 / CATCH_UP), objective)  # so that 50 are made up for in time
     assert stop(trial, gains).tolist() == [False, False, True, False]
     assert not stop(trial, 4.0 * gains).any()
     # the best is remembered when it has left
@@ -183,8 +183,8 @@ def test_nobody_is_given_up_because_of_a_leader_that_is_refused(flaw):
     stop = EarlyStopping(value, 1)
     trial = batch([-1.0, -900.0], **flaw)
     for _ in range(3):
-        assert not stop(trial, relative([1e-6, 1e-6], trial.loglik))[1]
-    assert stop(batch([-1.0, -900.0]), relative([1e-6, 1e-6], trial.loglik)).tolist() == [
+        assert not stop(trial, relative([1e-6, 1e-6], trial.objective))[1]
+    assert stop(batch([-1.0, -900.0]), relative([1e-6, 1e-6], trial.objective)).tolist() == [
         False,
         True,
     ]

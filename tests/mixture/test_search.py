@@ -56,7 +56,7 @@ def from_partitions(search, starts):
 
 
 def loglik_of(answer):
-    return answer.mixture.loglik[0]
+    return answer.mixture.objective[0]
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +76,19 @@ def spike(seed=2):
     cloud = rng.standard_normal((80, 2))
     line = np.column_stack([along, 0.5 * along + 0.2 + 5e-3 * rng.standard_normal(4)])
     return np.vstack([cloud, line]), np.repeat([0, 1], [80, 4])
+
+
+def test_a_component_without_objects_is_a_flaw(cloud):
+    search, labels = family_search(cloud, [2, 3], ["EEE", "VVV"]), np.arange(100) % 2
+    # With three clusters the third is empty; with two it is only what pads the batch.
+    mixtures = from_partitions(search, [{2: labels, 3: labels}])
+    is_empty = np.array([c == 3 for c, _ in search.cells])[mixtures.slot]
+    np.testing.assert_array_equal(np.isinf(search.value(mixtures)), is_empty)
+    found = search.run([{2: labels, 3: labels}], {})
+    for (c, _), answer in found.items():
+        assert answer.flaw == ("a component has no objects" if c == 3 else "")
+    better = search.run([{2: labels, 3: labels}, {2: labels, 3: np.arange(100) % 3}], {})
+    assert not any(answer.flaw for answer in better.values())
 
 
 MAPS = {
@@ -119,7 +132,7 @@ def test_cells_side_by_side_are_cells_alone(cloud):
         alone = FamilySearch(sets_of(cloud, [model])[0], [c], search.limits)
         labels = starting_partitions(cloud, [c], 1)[0][c]
         found = alone.run_alone(cell, 1.0 * (labels == np.arange(c)[:, None]))
-        assert loglik_of(found) == pytest.approx(together.loglik[i], rel=1e-8)
+        assert loglik_of(found) == pytest.approx(together.objective[i], rel=1e-8)
         assert found.mixture.params.means.shape == (1, c, 2)
 
 
@@ -187,7 +200,7 @@ def test_starts_that_are_given_up_cost_no_cell(cloud):
     some = maximise(search.problem, start, limits, EarlyStopping(search.value, len(search.cells)))
     assert (some.status == Status.NOT_CONVERGED).sum() > 5
     best, kept = (
-        found.loglik[best_of_slots(search.value(found), found.slot, limits.tol)]
+        found.objective[best_of_slots(search.value(found), found.slot, limits.tol)]
         for found in (every, some)
     )
     np.testing.assert_allclose(kept, best, atol=0.1)
@@ -215,25 +228,25 @@ def test_models_start_from_those_nested_in_them_and_those_they_are_nested_in(clo
     search = family_search(cloud, [1, 2])
     found = from_partitions(search, starting_partitions(cloud, [1, 2], 1))
     ended = maximise(search.problem, found, search.limits)
-    offers = RelatedStarts(search)
-    every = offers(ended, np.arange(len(search.cells)))
+    more_starts = RelatedStarts(search)
+    every = more_starts(ended, np.arange(len(search.cells)))
     # both ways, for each number of clusters
     n_pairs = sum(len(row.nested) for row in STRUCTURES.values())
     assert len(every) == 2 * 2 * n_pairs
     assert (every.n_iter == 1).all()
-    np.testing.assert_array_equal(every.structure, search.codes[every.slot])
-    targets = offers(ended, np.array([search.cells.index((2, "EVV"))]))
+    np.testing.assert_array_equal(every.structure_code, search.codes[every.slot])
+    targets = more_starts(ended, np.array([search.cells.index((2, "EVV"))]))
     assert {search.cells[slot] for slot in targets.slot} == {(2, "EVE"), (2, "EEV"), (2, "VVV")}
-    assert offers(ended, np.zeros(0, dtype=np.intp)) is None
+    assert more_starts(ended, np.zeros(0, dtype=np.intp)) is None
 
 
 def test_starts_of_smaller_families_are_offered_first(cloud):
     search = family_search(cloud, [2], ["EII", "VII"])
     found = from_partitions(search, [{2: np.arange(100) % 2}])
-    offers = RelatedStarts(search, found)
-    first = offers(found, np.array([0]))
+    more_starts = RelatedStarts(search, found)
+    first = more_starts(found, np.array([0]))
     assert first.slot.tolist() == [0, 1, 1]  # both, then VII from the answer of EII
-    assert offers(found, np.array([0])).slot.tolist() == [1]
+    assert more_starts(found, np.array([0])).slot.tolist() == [1]
 
 
 def test_the_same_partition_starts_once():

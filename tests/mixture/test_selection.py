@@ -3,10 +3,14 @@ import pandas as pd
 import pytest
 
 from credpart import fit_mixture, select_mixture
+from credpart._checks import WeightedTable, check_data
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
 from credpart.errors import DegenerateMixtureError
 from credpart.mixture.covariance.structures import STRUCTURES
-from credpart.mixture.optimisation.convergence import Status
+from credpart.mixture.fit import SearchOptions
+from credpart.mixture.models import MODELS
+from credpart.mixture.optimisation.convergence import Limits, Status
+from credpart.mixture.search.selection import select
 
 from .reference import DATA, mclust, selection
 
@@ -200,3 +204,16 @@ def test_names_of_columns_are_kept():
     data = load_iris().X
     best = select_mixture(data, 3, ["EII"]).best
     assert best.names == list(data)
+
+
+def test_a_fit_with_a_cluster_that_no_object_is_in_is_no_start():
+    X = np.random.default_rng(2).standard_normal((40, 1))
+    like = fit_mixture(X, 2, "t")
+    assert set(like.predict(X)) == {1}
+    data, options = WeightedTable(check_data(X), np.ones(40)), SearchOptions.check(Limits(), 1, 0)
+    rows = {name: MODELS[name] for name in ("E", "V")}
+    found = select(data, [2], rows, options, "bic", like=like)
+    without = select(data, [2], rows, options, "bic")
+    for cell, fit in without.fits.items():
+        assert found.fits[cell].params.proportions.min() > 0.0
+        assert found.fits[cell].loglik == fit.loglik

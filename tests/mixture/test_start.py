@@ -86,13 +86,13 @@ def test_agglomeration_is_that_of_mclust(data):
 def test_agglomeration_merges_the_cheapest_pair():
     # the literal form: all pairs of groups, from the data, at every step
     Z = balance(make_mixture3(25, random_state=0).X)
-    unit = (Z**2).mean()
+    offset = (Z**2).mean()
 
     def cost_of(members):
         rows = Z[members]
         W = (rows - rows.mean(axis=0)).T @ (rows - rows.mean(axis=0))
         with np.errstate(invalid="ignore"):  # one object has no spread
-            return ellipsoidal_cost(np.array(len(rows) + 0.0), W, unit)
+            return ellipsoidal_cost(np.array(len(rows) + 0.0), W, offset)
 
     groups = [[i] for i in range(25)]
     while len(groups) > 4:
@@ -106,7 +106,7 @@ def test_agglomeration_merges_the_cheapest_pair():
     expected = np.empty(25, dtype=int)
     for k, members in enumerate(groups):
         expected[members] = k
-    cost = partial(ellipsoidal_cost, unit=unit)
+    cost = partial(ellipsoidal_cost, offset=offset)
     found = agglomerate(group_moments(Z, np.arange(25)), cost, [4])[4]
     assert adjusted_rand_score(expected, found) == 1.0
 
@@ -153,7 +153,7 @@ def test_a_flat_group_has_no_volume():
 @pytest.mark.parametrize("block", [1, 150, 10_000])
 def test_the_size_of_a_block_changes_nothing(monkeypatch, block):
     groups = group_moments(make_mixture3(30, random_state=0).X, np.arange(30) // 2)
-    cost = partial(ellipsoidal_cost, unit=0.1)
+    cost = partial(ellipsoidal_cost, offset=0.1)
     own = cost(groups.sizes, groups.scatter)
     expected = all_rises(groups, own, cost)
     monkeypatch.setattr(start_module, "BLOCK", block)
@@ -257,7 +257,7 @@ def test_small_groups(monkeypatch):
 def test_more_clusters_than_small_groups(monkeypatch, seeded):
     monkeypatch.setattr(start_module, "MAX_GROUPS", 10)
     monkeypatch.setattr(start_module, "MAX_OBJECTS", 20)
-    monkeypatch.setattr(start_module, "MAX_SEEDED", seeded)
+    monkeypatch.setattr(start_module, "MAX_FITTED", seeded)
     X = np.random.default_rng(0).standard_normal((120, 2))
     for partitions in starting_partitions(X, [3, 60, 119], N_STARTS):
         for c in (3, 60, 119):

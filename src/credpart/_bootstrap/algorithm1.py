@@ -1,4 +1,4 @@
-"""Refit a mixture to bootstrap samples (Algorithm 1, lines 1-3), by chunks, or move it linearly.
+"""Refit a mixture to bootstrap samples, or approximate the refits linearly: Algorithm 1, lines 1-3.
 
 The size of a chunk depends on the problem alone, so the number of jobs and the backend do not
 change the result.  Large chunks are fast: each step of EM is one call for all of them, and on small
@@ -23,7 +23,7 @@ from credpart._bootstrap.large_samples import (
     can_shrink,
     shrunken_refits,
 )
-from credpart._bootstrap.refits import Plan, RefittedChunk, have_a_chance, join, refit
+from credpart._bootstrap.refits import Plan, RefittedChunk, have_a_chance, join, refit_chunk
 from credpart._bootstrap.replicates import Replicates
 from credpart._bootstrap.units import Design
 from credpart._checks import check_choice, check_integer, check_weights
@@ -105,8 +105,9 @@ def bootstrap(
     tol, max_iter
         As in `fit_mixture`.
     random_state : int, SeedSequence, Generator, RandomState or None
-        Seed.  Each replicate has a stream of its own: the first B replicates of a longer run
-        draw the same samples, and are the same to the bit where a chunk has no others.
+        Seed.  Each replicate has a stream of its own: a longer run begins with the same samples;
+        its replicates are identical to the last bit only if their chunks hold the same replicates
+        and models.
     n_jobs : int, optional
         Number of parallel jobs, as in joblib: threads, or the backend of
         `joblib.parallel_config`.  The result does not depend on it.
@@ -273,7 +274,7 @@ def _refit_all(
             pilots, done = [*pilots, *pilot], min(end, len(seeds))
             is_kept = have_a_chance(pilots)
             plan = replace(plan, fits=tuple(compress(plan.fits, is_kept)))
-            pilots = [some._replace(behind=some.behind[:, is_kept]) for some in pilots]
+            pilots = [some._replace(deficit=some.deficit[:, is_kept]) for some in pilots]
         if done == len(seeds):
             return
     yield from _refit_chunks(plan, seeds[done:], n_jobs)
@@ -287,7 +288,7 @@ def _refit_chunks(
     size = chunk_size(n, sum(fit.n_clusters for fit in plan.fits))
     _check_memory(plan, n, min(size, len(seeds)))
     chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
-    return run_tasks(refit, [(plan, chunk) for chunk in chunks], n_jobs)
+    return run_tasks(refit_chunk, [(plan, chunk) for chunk in chunks], n_jobs)
 
 
 def _check_memory(plan: Plan, n: int, size: int) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array
-from credpart._bootstrap.folds import BLOCK_ROWS, Sums
+from credpart._bootstrap.block_sums import BLOCK_ROWS, Sums
 from credpart._bootstrap.units import Units, Weigh
 
 BLOCK_VALUES = 1 << 19  # contributions of the objects whose products are added together

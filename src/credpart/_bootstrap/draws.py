@@ -25,24 +25,24 @@ class Draws(NamedTuple):
     X: Array
     weights: Array
 
-    def seen_by(self, family: Family) -> Samples:
+    def features_for(self, family: Family) -> Samples:
         """The draws as a family reads them."""
         if self.X.ndim == 2:
             return Samples(family.features(self.X), self.weights)
         return Samples(np.array([family.features(sample) for sample in self.X]), self.weights)
 
 
-def with_replacement(seen: Array, rng: Generator) -> Array:
+def with_replacement(weights: Array, rng: Generator) -> Array:
     """Multinomial counts of a sample of the same size, rescaled to the total of the weights."""
-    total = seen.sum()
+    total = weights.sum()
     size = max(1, round(total))
-    return rng.multinomial(size, seen / total) * (total / size)
+    return rng.multinomial(size, weights / total) * (total / size)
 
 
-def dirichlet(seen: Array, rng: Generator) -> Array:
+def dirichlet(weights: Array, rng: Generator) -> Array:
     """Dirichlet weights (Bayesian bootstrap), rescaled to the total of the weights."""
-    drawn = np.asarray(rng.standard_gamma(seen))
-    return np.asarray(drawn * (seen.sum() / drawn.sum()))
+    drawn = np.asarray(rng.standard_gamma(weights))
+    return np.asarray(drawn * (weights.sum() / drawn.sum()))
 
 
 def reweighted(
@@ -52,7 +52,10 @@ def reweighted(
     streams: Sequence[Generator],
     units: Units | None = None,
 ) -> Draws:
-    """The same objects with other weights (Algorithm 1, line 2), or those of draws of units."""
+    """The same objects with other weights (Algorithm 1, line 2), or those of draws of units.
+
+    ``fit`` is not used: one signature serves all ways to draw.
+    """
     if units is None:
         return Draws(objects.X, np.array([weigh(objects.weights, rng) for rng in streams]))
     drawn = np.array([units.draw(weigh, rng) for rng in streams])
@@ -89,19 +92,19 @@ class Resampling(NamedTuple):
     # Weights that do not depend on those of other objects, so that blocks of objects can be weighed
     # on their own.  The total varies, which changes no mixture.
     weigh_alone: Weigh | None = None
-    # By how much twice the log-likelihood rises in a replicate for each parameter, since the sample
-    # repeats what is peculiar to the data.
+    # By how much twice the maximised log-likelihood of a replicate exceeds that of the data, on
+    # average and per parameter: a sample of the data shares their peculiarities.
     optimism: float = 1.0
 
 
-def poisson_counts(seen: Array, rng: Generator) -> Array:
+def poisson_counts(weights: Array, rng: Generator) -> Array:
     """Counts whose law, given their total, is that of draws with replacement."""
-    return rng.poisson(seen).astype(float)
+    return rng.poisson(weights).astype(float)
 
 
-def gamma_weights(seen: Array, rng: Generator) -> Array:
+def gamma_weights(weights: Array, rng: Generator) -> Array:
     """Weights whose law, divided by their total, is that of Dirichlet weights."""
-    return rng.standard_gamma(seen)
+    return rng.standard_gamma(weights)
 
 
 def _by_weights(weigh: Weigh, weigh_alone: Weigh) -> Resampling:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.random import Generator
 
 from credpart._arrays import Array, BoolArray
+from credpart._bootstrap.block_sums import Rows, Sums
 from credpart._bootstrap.deviations import SampleWeights
-from credpart._bootstrap.folds import Rows, Sums
 from credpart._bootstrap.linear import Linearisation, Moved
 from credpart.mixture.families.base import Family, Parameters
 from credpart.mixture.optimisation.e_step import e_step
@@ -62,7 +62,7 @@ def paired_refits(
     spread = part.spread(C)
 
     def evaluated(params: Parameters) -> Sums:
-        return rows.fold(partial(resampled_e_step, family, params, samples))
+        return rows.sum_over_blocks(partial(resampled_e_step, family, params, samples))
 
     fit = map_params(lambda field: np.repeat(field, b, axis=0), part.candidate.params)
     at_fit, sums = evaluated(fit)

@@ -16,9 +16,9 @@ from functools import partial
 import numpy as np
 
 from credpart._arrays import Array, IntArray, Single
+from credpart._bootstrap.block_sums import RowsInMemory
 from credpart._bootstrap.deviations import DrawnUnits, IndependentObjects, UnitDeviations
 from credpart._bootstrap.draws import poisson_counts, with_replacement
-from credpart._bootstrap.folds import RowsInMemory
 from credpart._bootstrap.linear import JointLinearisation, influences
 from credpart._bootstrap.units import Units
 from credpart._threads import one_blas_thread

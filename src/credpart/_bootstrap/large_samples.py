@@ -14,6 +14,7 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array, BoolArray, IntArray
+from credpart._bootstrap.block_sums import Rows, RowsInMemory
 from credpart._bootstrap.deviations import (
     DrawnUnits,
     IndependentObjects,
@@ -22,7 +23,6 @@ from credpart._bootstrap.deviations import (
     weighted_products,
 )
 from credpart._bootstrap.draws import RESAMPLING
-from credpart._bootstrap.folds import Rows, RowsInMemory
 from credpart._bootstrap.guard import N_REFITS, ambiguous_objects, paired_refits, relative_errors
 from credpart._bootstrap.linear import NEAR, Candidate, JointLinearisation
 from credpart._bootstrap.refits import N_DEVIATIONS, Plan, RefittedChunk, join
@@ -34,7 +34,7 @@ from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation import Mixtures, Problem, Status
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
-from credpart.mixture.optimisation.mixtures import map_params
+from credpart.mixture.optimisation.mixtures import take_params
 from credpart.mixture.posteriors import score
 
 LINEAR_FROM = 10_000  # distinct objects: fewer are refitted in seconds
@@ -147,7 +147,7 @@ def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
     if len(plan.fits) == 1 or sampling is None:
         return plan.fits
     contribute = partial(contributions_under, plan.fits, plan.criterion)
-    (products,) = rows.fold(partial(weighted_products, contribute))
+    (products,) = rows.sum_over_blocks(partial(weighted_products, contribute))
     C = sampling.deviations(contribute, products).C
     alone = np.maximum(np.diagonal(covariance(products)), np.finfo(float).tiny)
     design_effect = max(1.0, float((np.diagonal(C) / alone).max()))
@@ -217,7 +217,7 @@ def draw_refits(plan: Plan, joint: JointLinearisation, seeds: Sequence[SeedSeque
     winners = {}
     for m, (there, fit) in enumerate(zip(moved, plan.fits, strict=True)):
         mine = np.flatnonzero(models == m)
-        params = map_params(lambda field, mine=mine: field[mine], there.params)
+        params = take_params(there.params, mine)
         codes = np.full(len(mine), fit.structure_code)
         some = Mixtures.at(params, codes, mine, mine, n_iter=0)
         status = np.where(sound[m][mine], Status.OK, Status.DEGENERATE)

@@ -34,8 +34,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from credpart._arrays import Array, BoolArray
+from credpart._bootstrap.block_sums import Rows
 from credpart._bootstrap.deviations import Deviations, Sampling, weighted_products
-from credpart._bootstrap.folds import Rows
 from credpart.errors import UnsupportedError
 from credpart.mixture.families.base import Family, Parameters
 from credpart.mixture.fit import MixtureFit
@@ -219,7 +219,7 @@ class JointLinearisation:
         candidates = [Candidate(fit, fit.internal) for fit in fits]
         for _ in range(MOST_PASSES):
             contribute = partial(influences, candidates)
-            (products,) = rows.fold(partial(weighted_products, contribute))
+            (products,) = rows.sum_over_blocks(partial(weighted_products, contribute))
             joint = cls._at(candidates, products, sampling.deviations(contribute, products))
             if joint.distance <= NEAR or not np.isfinite(joint.distance):
                 break

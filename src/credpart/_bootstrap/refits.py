@@ -33,9 +33,10 @@ from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.multistart import Found, Policy, best_first
 
 N_DEVIATIONS = 4.0  # standard deviations below the best at which a model has no real chance
-LOOSE = 1e-6  # tolerance of the first round: at 1e-5 EM often stands on a plateau
-MARGIN = 10.0  # difference of the criterion at that tolerance that no model makes up for
-SLOWNESS = 100.0  # iterations' worth of gain that EM may still make from there
+LOOSE = 1e-6  # tolerance of the first round; at 1e-5 EM has often not converged
+# A refit may still win if its criterion is below the best by less than the sum of two allowances:
+ALLOWANCE = 10.0  # a constant, on the scale of the criterion
+MORE_ITERATIONS = 100.0  # this many more iterations with the gain of the last one
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Plan:
         return RESAMPLING[self.resampling].optimism
 
 
-def by_family(fits: Sequence[MixtureFit]) -> list[tuple[MixtureFit, ...]]:
+def by_family_and_number(fits: Sequence[MixtureFit]) -> list[tuple[MixtureFit, ...]]:
     """The fits of each family and number of clusters: EM can run them side by side."""
     members: dict[tuple[int, int], list[MixtureFit]] = {}
     for fit in fits:
@@ -71,52 +72,52 @@ class RefittedChunk(NamedTuple):
 
     winners: Mapping[Cell, Mixtures]  # the best refits; their slots are the replicates that chose
     loglik: Array  # (b,), in the units of the data and without any prior
-    behind: Array  # (b, fits): criterion after the first round, best less own; inf if not sound
+    deficit: Array  # (b, fits): criterion after the first round, best less own; inf if not sound
 
 
 def have_a_chance(pilots: Sequence[RefittedChunk]) -> BoolArray:
     """Which models have a real chance of being chosen, as these refits show (fits,).
 
-    A model has none if it was never the best of the first round, and its criterion is on average
-    more than `N_DEVIATIONS` standard deviations, of that difference, below the best of a replicate.
+    Let the deficit of a model be the best criterion of a replicate less its own, after the first
+    round.  A model has no real chance if its deficit was never 0 and its mean deficit exceeds
+    `N_DEVIATIONS` standard deviations of the deficit.
     The first fit is always kept: parametric samples are drawn from it.
     """
-    behind = np.ma.masked_invalid(np.concatenate([some.behind for some in pilots]))
-    with np.errstate(over="ignore"):  # a model that hardly fits at all may be that far behind
-        least = (behind.mean(axis=0) - N_DEVIATIONS * behind.std(axis=0)).filled(np.inf)
-    is_kept: BoolArray = (least <= 0.0) | (behind == 0.0).any(axis=0).filled(False)
+    deficit = np.ma.masked_invalid(np.concatenate([some.deficit for some in pilots]))
+    with np.errstate(over="ignore"):  # that of a model that hardly fits at all may be that large
+        least = (deficit.mean(axis=0) - N_DEVIATIONS * deficit.std(axis=0)).filled(np.inf)
+    is_kept: BoolArray = (least <= 0.0) | (deficit == 0.0).any(axis=0).filled(False)
     is_kept[0] = True
     return is_kept
 
 
-def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> RefittedChunk:
+def refit_chunk(plan: Plan, seeds: Sequence[SeedSequence]) -> RefittedChunk:
     """Refit a chunk of replicates under the model of every fit, and choose."""
     streams = [np.random.default_rng(seed) for seed in seeds]
     with one_blas_thread():
         draw = RESAMPLING[plan.resampling].draw
         draws = draw(plan.objects, plan.fits[0], streams, plan.units)
-        families = [FamilyRefit(plan, fits, draws) for fits in by_family(plan.fits)]
-        # Each family runs to a loose tolerance.  Its goals are what those before it have reached:
-        # that of the first fit comes first, which is the best one of the data.
+        groups = [GroupRefit(plan, fits, draws) for fits in by_family_and_number(plan.fits)]
+        # The group of the first fit, which is the best one of the data, comes first: its criteria
+        # are goals that few models of the others reach.
         first_rounds, goals = [], np.full(len(seeds), -np.inf)
-        for family in families:
-            first_rounds.append(family.first_round(goals))
+        for group in groups:
+            first_rounds.append(group.first_round(goals))
             goals = np.maximum(goals, first_rounds[-1].values.max(axis=1))
         found = [
-            family.last_round(first, goals)
-            for family, first in zip(families, first_rounds, strict=True)
+            group.last_round(first, goals)
+            for group, first in zip(groups, first_rounds, strict=True)
         ]
-        # Each replicate takes the best model of all families.
+        # Each replicate takes the best model of all groups.
         best = np.argmax([values for _, values in found], axis=0)  # of equals the first
         winners: dict[Cell, Mixtures] = {}
         loglik, first_values = np.empty(len(seeds)), {}
-        for i, (family, (answers, values)) in enumerate(zip(families, found, strict=True)):
+        for i, (group, (answers, _)) in enumerate(zip(groups, found, strict=True)):
             rows = np.flatnonzero(best == i)
-            won = family.finish(answers.take(rows), goals)
-            won = family.regularise(won, values[rows])
-            loglik[rows] = family.data_loglik(won)
-            for fit, of_fit in zip(family.fits, first_rounds[i].values.T, strict=True):
-                mine = np.flatnonzero(won.structure == fit.structure_code)
+            won = group.regularise(group.finish(answers.take(rows), goals))
+            loglik[rows] = group.data_loglik(won)
+            for fit, of_fit in zip(group.fits, first_rounds[i].values.T, strict=True):
+                mine = np.flatnonzero(won.structure_code == fit.structure_code)
                 winners[fit.cell] = won.take(mine)
                 first_values[fit.cell] = of_fit
     criteria = np.stack([first_values[fit.cell] for fit in plan.fits], axis=1)
@@ -125,13 +126,13 @@ def refit(plan: Plan, seeds: Sequence[SeedSequence]) -> RefittedChunk:
 
 
 class FirstRound(NamedTuple):
-    """Refits of b replicates under every model of a family, to a loose tolerance."""
+    """Refits of b replicates under every model of a group, to a loose tolerance."""
 
     candidates: Mixtures
-    values: Array  # (b, fits): the criterion of each, -inf where a refit is not sound
+    values: Array  # (b, fits): the criterion, -inf if not sound; 0 if there is only one model
 
 
-class FamilyRefit:
+class GroupRefit:
     """Refits of replicates under models of one family with one number of clusters.
 
     The slots of the scheduler are replicates: models compete for them.
@@ -141,15 +142,16 @@ class FamilyRefit:
         self.plan, self.fits = plan, fits
         self.rule, family = REGULARIZATIONS[plan.regularization], fits[0].family
         self.family = self._regularised() if self.rule.is_asked else family
-        self.problem = Problem(self.family, draws.seen_by(family))
+        self.problem = Problem(self.family, draws.features_for(family))
         # Densities are compared in the units of the first fit's family.
         self.unit = self.problem.n_objects * (family.log_unit - plan.fits[0].family.log_unit)
 
     def first_round(self, goals: Array) -> FirstRound:
-        """Refit every replicate under every model; refits that cannot reach the goals are given up.
+        """Refit every replicate under every model, to a loose tolerance.
 
-        The goals (b,) are what other families have reached in the replicates.  Where there is
-        nothing to choose, the refits are final.
+        A refit is stopped if it cannot reach ``goals`` (b,), the best criterion that the groups of
+        models before this one have reached in its replicate.  Models of the same group do not stop
+        each other.  With a single model the refits are final, and the values are 0.
         """
         b, m, limits = len(self.problem.data.weights), len(self.fits), self.plan.limits
         replicates = np.repeat(np.arange(b), m)
@@ -168,25 +170,31 @@ class FamilyRefit:
     def last_round(self, first: FirstRound, goals: Array) -> Found:
         """The best refit of each replicate, and its criterion (b,).
 
-        Refits that cannot reach the goals (b,), what all families together have reached in the
-        first round, are not run to the tight tolerance.
+        Refits that cannot reach ``goals`` (b,), the best criterion of all groups in the first
+        round, are not run to the tight tolerance.
         """
         (candidates, values), limits = first, self.plan.limits
         if not self.plan.is_choice:
             return Found(candidates, values[:, 0])
         again = candidates.resumed() if limits.tol < LOOSE else candidates
         has_chance = values.ravel() + self.margin(candidates) >= goals[candidates.slot]
-        is_left = ~has_chance & ~candidates.is_degenerate
-        candidates = replace(again, status=np.where(is_left, Status.OK, again.status))
+        # `best_first` runs mixtures that have not converged.  Status OK keeps it from running those
+        # without a chance; one of them wins only if all others break down, and `finish` then runs
+        # it.
+        is_hopeless = ~has_chance & ~candidates.is_degenerate
+        candidates = replace(again, status=np.where(is_hopeless, Status.OK, again.status))
         return best_first(self.problem, candidates, Policy(self.value, self.margin), limits)
 
     def finish(self, winners: Mixtures, goals: Array) -> Mixtures:
-        """Run winners to the tight tolerance that were left at the loose one.
+        """Run to the tight tolerance those winners that were left at the loose one.
 
-        They seemed to have no chance, and win because all that were ahead of them have collapsed.
+        They had no chance, but every refit that was ahead of them has become degenerate or
+        spurious.
         """
+        if not self.plan.is_choice:
+            return winners
         is_late = self.value(winners) + self.margin(winners) < goals[winners.slot]
-        rows = np.flatnonzero(is_late & ~winners.is_degenerate & self.plan.is_choice)
+        rows = np.flatnonzero(is_late & ~winners.is_degenerate)
         if not len(rows):
             return winners
         last = maximise(self.problem, winners.take(rows).resumed(), self.plan.limits)
@@ -195,8 +203,8 @@ class FamilyRefit:
     def criterion(self, mixtures: Mixtures, *, is_certain: bool = False) -> Array:
         """The criterion of mixtures; or a bound on it, as if all objects had certain clusters."""
         n_parameters = {fit.structure_code: fit.n_parameters for fit in self.fits}
-        k = np.array([n_parameters[code] for code in mixtures.structure.tolist()])
-        loglik = mixtures.loglik - self.family.log_prior(mixtures.params) - self.unit
+        k = np.array([n_parameters[code] for code in mixtures.structure_code.tolist()])
+        loglik = mixtures.objective - self.family.log_prior(mixtures.params) - self.unit
         certainty: Callable[[], Array] = partial(
             total_log_certainty, self.problem, mixtures.params, mixtures.sample
         )
@@ -210,21 +218,23 @@ class FamilyRefit:
         return np.where(self.problem.is_sound(mixtures), self.criterion(mixtures), -np.inf)
 
     def margin(self, mixtures: Mixtures, gain: Array | float = LOOSE) -> Array:
-        """What a refit may still gain whose last iteration had this gain, or the loose tolerance.
+        """A bound on what a refit may still gain in the criterion.
 
-        Gains are relative, as the tolerance is.
+        It is given the relative gain of its last iteration; by default that of a refit that has
+        just converged at `LOOSE`.
         """
-        return MARGIN + 2.0 * SLOWNESS * np.maximum(gain, LOOSE) * (1.0 + np.abs(mixtures.loglik))
+        more = MORE_ITERATIONS * np.maximum(gain, LOOSE) * (1.0 + np.abs(mixtures.objective))
+        return ALLOWANCE + 2.0 * more  # a criterion counts the log-likelihood twice
 
-    def regularise(self, winners: Mixtures, values: Array) -> Mixtures:
-        """Refit degenerate replicates with a pseudo-observation, unless that is not wanted.
+    def regularise(self, winners: Mixtures) -> Mixtures:
+        """Refit degenerate replicates with pseudo-observations, if these are a fallback.
 
-        Where models were chosen among, so are replicates of which none was sound; under one model,
-        a spurious component stays as it is.
+        Each component gets one.  With several models, a replicate without any sound refit counts
+        as degenerate.  With one model, a spurious component is accepted.
         """
         status = winners.status.copy()
         if self.plan.is_choice:
-            status[~np.isfinite(values)] = Status.DEGENERATE
+            status[~self.problem.is_sound(winners)] = Status.DEGENERATE
         if self.rule.is_asked:
             status[status == Status.OK] = Status.REGULARISED
         winners = replace(winners, status=status)
@@ -233,8 +243,9 @@ class FamilyRefit:
             return winners
         problem = self.problem._replace(family=self._regularised())
         broken = winners.take(rows)
+        # From the first fit, whatever the structure: the prior is made of it too.
         start = self._start(np.zeros(len(rows), dtype=np.intp), broken.slot)
-        start = evaluate(problem, replace(start, structure=broken.structure))
+        start = evaluate(problem, replace(start, structure_code=broken.structure_code))
         again = maximise(problem, start, self.plan.limits)
         status = np.where(again.status == Status.OK, Status.REGULARISED, again.status)
         return winners.put(rows, replace(again, status=status))
@@ -253,7 +264,7 @@ class FamilyRefit:
         return Mixtures.at(params, codes, replicates, replicates, n_iter=0)
 
     def _regularised(self) -> Family:
-        """The family with pseudo-observations of the first fit's pooled covariance."""
+        """The family with pseudo-observations that have the pooled covariance of the first fit."""
         fit, objects = self.fits[0], self.plan.objects
         problem = Problem.of(fit.family, objects.X, objects.weights[None])
         statistics = e_step(problem, fit.internal, np.array([0]))[1]
@@ -261,13 +272,16 @@ class FamilyRefit:
 
 
 def join(plan: Plan, refits: Sequence[RefittedChunk]) -> Replicates:
-    """All chunks as one value."""
+    """The replicates of all chunks, in their order.
+
+    Slots count from the start of a chunk; ``firsts`` turns them into numbers of replicates.
+    """
     loglik = np.concatenate([some.loglik for some in refits])
     firsts = np.cumsum([0, *(len(some.loglik) for some in refits)])
     models = np.empty(len(loglik), dtype=np.array([fit.model for fit in plan.fits]).dtype)
     n_iter, status = np.empty((2, len(loglik)), dtype=np.intp)
     parts = []
-    for fits in by_family(plan.fits):
+    for fits in by_family_and_number(plan.fits):
         mine = [
             replace(some.winners[cell], slot=first + some.winners[cell].slot)
             for first, some in zip(firsts, refits, strict=False)
@@ -277,7 +291,7 @@ def join(plan: Plan, refits: Sequence[RefittedChunk]) -> Replicates:
         mixtures = Mixtures.concatenate(mine)
         mixtures = mixtures.take(np.argsort(mixtures.slot))
         rows, names = mixtures.slot, {fit.structure_code: fit.model for fit in fits}
-        models[rows] = [names[code] for code in mixtures.structure.tolist()]
+        models[rows] = [names[code] for code in mixtures.structure_code.tolist()]
         n_iter[rows], status[rows] = mixtures.n_iter, mixtures.status
         if len(rows):
             parts.append(FamilyReplicates(fits[0].family, rows, mixtures.params))

@@ -447,8 +447,8 @@ def warn_user(fit: MixtureFit, answer: Answer, *, is_asked: bool) -> None:
     if fit.status == Status.REGULARISED and not is_asked:
         warning = DegeneracyWarning(
             f"Maximum likelihood broke down for model {fit.model!r} with {fit.n_clusters} "
-            "clusters (a component became singular or a spurious spike); one pseudo-observation "
-            "of the pooled covariance was added to each component."
+            "clusters (a component became singular, a spurious spike, or empty); one "
+            "pseudo-observation of the pooled covariance was added to each component."
         )
         warnings.warn(warning, stacklevel=4)
     elif answer.flaw:

@@ -17,9 +17,9 @@ from joblib import effective_n_jobs
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array
+from credpart._bootstrap.block_sums import BLOCK_ROWS
 from credpart._bootstrap.delta_method import DeltaMethod
 from credpart._bootstrap.deviations import weighted_products
-from credpart._bootstrap.folds import BLOCK_ROWS
 from credpart._bootstrap.linear import Candidate, influences, natural_of
 from credpart._irqp.new_objects import best_rows
 from credpart._threads import one_blas_thread

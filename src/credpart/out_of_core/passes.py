@@ -15,7 +15,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from credpart._arrays import Array, IntArray
-from credpart._bootstrap.folds import BLOCK_ROWS, Kernel, Sums, add_up, run_kernel
+from credpart._bootstrap.block_sums import BLOCK_ROWS, Kernel, Sums, add_up, run_kernel
 from credpart._checks import LARGEST, in_cell
 from credpart._messages import ColumnName, Message, Name
 from credpart._progress import Progress, silent
@@ -175,7 +175,7 @@ class PartitionedRows:
     progress: Progress = silent
     stage: str = ""
 
-    def fold(self, kernel: Kernel) -> Sums:
+    def sum_over_blocks(self, kernel: Kernel) -> Sums:
         """The sums over all partitions of what the kernel returns for their blocks."""
         tasks = [(part, self.reading, kernel, i) for i, part in enumerate(self.partitions)]
         found = (sums for sums in in_order(fold_partition, tasks, self.n_jobs) if sums)

@@ -18,9 +18,9 @@ from numpy.random import SeedSequence
 
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart._bootstrap.algorithm1 import refit_fully, run_bootstrap, warn_user
-from credpart._bootstrap.folds import Sums
+from credpart._bootstrap.block_sums import Sums
 from credpart._bootstrap.large_samples import attempt_on, can_shrink, shrunken
-from credpart._bootstrap.refits import Plan, by_family
+from credpart._bootstrap.refits import Plan, by_family_and_number
 from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._checks import Table, WeightedTable
 from credpart._files import new_file
@@ -35,8 +35,9 @@ from credpart.mixture.distinct import distinct
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.models import Model
 from credpart.mixture.optimisation import Limits, Mixtures, Status
-from credpart.mixture.optimisation.e_step import FoldedProblem
+from credpart.mixture.optimisation.e_step import BlockwiseProblem
 from credpart.mixture.optimisation.em import em, evaluate
+from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.posteriors import log_certainty, score
 from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.selection import Selection
@@ -159,7 +160,7 @@ def refine(
     kept, left_out = fits_to_refine(selection, table, n)
     fits: dict[Cell, MixtureFit] = {}
     limits = Limits(options.tol, min(options.max_iter, MOST_PASSES))
-    for together in by_family([selection.fits[cell] for cell in kept]):
+    for together in by_family_and_number([selection.fits[cell] for cell in kept]):
         fits |= {fit.cell: fit for fit in refine_together(together, rows, limits)}
     broken = {
         cell: "it broke down on all objects"
@@ -171,7 +172,7 @@ def refine(
         message = "No mixture of the sample can be fitted to all objects: each broke down. "
         raise DegenerateMixtureError(message + "Fit fewer clusters or a more constrained model.")
     kernel = partial(likelihood_sums, [fits[cell] for cell in sound])
-    logliks, certainties = rows.fold(kernel)
+    logliks, certainties = rows.sum_over_blocks(kernel)
     final = {
         cell: replace(
             fits[cell],
@@ -208,14 +209,13 @@ def refine_together(
 
     A fit that needed pseudo-observations is left as it is: without these it would break down.
     """
-    problem = FoldedProblem(fits[0].family, rows.fold)
+    problem = BlockwiseProblem(fits[0].family, rows.sum_over_blocks)
     free = [i for i, fit in enumerate(fits) if fit.status != Status.REGULARISED]
     result = list(fits)
     if not free:
         return result
     slots, zeros = np.arange(len(free)), np.zeros(len(free), dtype=np.intp)
-    fields = zip(*(fits[i].internal for i in free), strict=True)
-    params = type(fits[0].internal)(*(np.concatenate(field) for field in fields))
+    params = map_params(lambda *fields: np.concatenate(fields), *(fits[i].internal for i in free))
     codes = np.array([fits[i].structure_code for i in free])
     start = evaluate(problem, Mixtures.at(params, codes, zeros, slots, n_iter=0))
     found = em(problem, start, limits, is_accelerated=True)

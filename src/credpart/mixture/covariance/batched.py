@@ -17,7 +17,7 @@ import numpy as np
 
 from credpart._arrays import Array, IntArray
 from credpart.mixture.covariance import structures
-from credpart.mixture.covariance.common_axes import rotate, rotate_to_convergence, turn
+from credpart.mixture.covariance.common_axes import in_axes, rotate, rotate_to_convergence
 from credpart.mixture.covariance.matrices import (
     eigh,
     inverse,
@@ -29,20 +29,21 @@ from credpart.mixture.covariance.structures import NAMES, TABLE
 from credpart.mixture.covariance.volumes import own_volume_equal_shape
 
 Rows = IntArray | slice
-# (W, n, codes, previous precisions) -> axes (b, k or 1, d, d), or None, and matrices along them
-ReadAxes = Callable[[Array, Array, IntArray, Array | None], tuple[Array | None, Array]]
+# (W, n, codes, previous axes matrices) -> axes (b, k or 1, d, d), or None, and W in these.  One
+# signature serves all orientations: only common axes use all arguments.
+RotateScatter = Callable[[Array, Array, IntArray, Array | None], tuple[Array | None, Array]]
 ApplyRule = Callable[[Array, Array, Array | None], Array]  # (W, n, previous volumes) -> covariances
-Function = TypeVar("Function", ReadAxes, ApplyRule)
+Function = TypeVar("Function", RotateScatter, ApplyRule)
 
 # Size of a component without observations: everything stays finite, and no other component changes.
 ABSENT = 1e-290
 
 
 class Previous(NamedTuple):
-    """What iterative estimates need of the covariances of the previous iteration of EM."""
+    """The previous covariances, as far as the iterative estimates start from them."""
 
     volumes: Array  # (b, k), up to a factor
-    precisions: Array  # (b, d, d): matrices with the common axes, where components share these
+    axes_matrix: Array  # (b, d, d): its eigenvectors are the common axes; scales as a precision
 
     @classmethod
     @np.errstate(divide="ignore", over="ignore", invalid="ignore")
@@ -89,19 +90,19 @@ def update(
         matrices[absent] = ABSENT * np.eye(scatter.shape[-1])
     sizes = stack_contiguous(sizes)
 
-    # Read the scatter matrices along the axes of each orientation, estimate covariances along these
-    # axes by the rule, and turn them back to the columns of the data.
-    turned = []
-    for read, rows in _groups(ORIENTATIONS, codes):
-        start = None if previous is None else previous.precisions[rows] / products
+    # Express the scatter matrices in the axes of each orientation, estimate covariances there by
+    # the rule, and rotate these back.
+    rotated = []
+    for rotate_scatter, rows in _groups(ORIENTATIONS, codes):
+        start = None if previous is None else previous.axes_matrix[rows] / products
         W, n = _take(matrices, rows), _take(sizes, rows)
-        axes, matrices[rows] = read(W, n, codes[rows], start)
+        axes, matrices[rows] = rotate_scatter(W, n, codes[rows], start)
         if axes is not None:
-            turned.append((rows, stack_contiguous(axes)))
+            rotated.append((rows, stack_contiguous(axes)))
     for apply_rule, rows in _groups(RULES, codes):
         start = None if previous is None else previous.volumes[rows]
         matrices[rows] = apply_rule(_take(matrices, rows), _take(sizes, rows), start)
-    for rows, axes in turned:
+    for rows, axes in rotated:
         long = axes * np.einsum("bkdd->bkd", _take(matrices, rows))[..., None, :]
         matrices[rows] = np.einsum("bkil,bkjl->bkij", long, axes, order="F")
     matrices /= products
@@ -112,15 +113,14 @@ def _groups(
     table: Mapping[Callable[..., object], Function], codes: IntArray
 ) -> Iterator[tuple[Function, Rows]]:
     """Each function of a table that is needed, with the mixtures whose structures need it."""
-    counts = np.bincount(codes, minlength=len(NAMES))
     for kind, function in table.items():
-        size = counts @ HAS[kind]
-        if size:
-            yield function, slice(None) if size == len(codes) else np.flatnonzero(HAS[kind][codes])
+        is_needed = CODES_WITH[kind][codes]
+        if is_needed.any():
+            yield function, slice(None) if is_needed.all() else np.flatnonzero(is_needed)
 
 
 def _take(stack: Array, rows: Rows) -> Array:
-    """Some mixtures; they are contiguous, as those of the stack are."""
+    """Some mixtures of a stack, in the same memory layout."""
     return stack if isinstance(rows, slice) else stack.T.take(rows, axis=-1).T
 
 
@@ -151,8 +151,8 @@ def _common_axes(W: Array, n: Array, codes: IntArray, start: Array | None) -> tu
             rows = codes == code
             axes[rows] = _best_axes(W[rows], n[rows], int(code))
     else:
-        axes = rotate(W, n, HAS[structures.EV][codes], eigh(start)[1])[0]
-    return axes[:, None], turn(W, axes) * np.eye(W.shape[-1])
+        axes = rotate(W, n, CODES_WITH[structures.EV][codes], eigh(start)[1])[0]
+    return axes[:, None], in_axes(W, axes) * np.eye(W.shape[-1])
 
 
 def _best_axes(W: Array, n: Array, code: int) -> Array:
@@ -160,11 +160,11 @@ def _best_axes(W: Array, n: Array, code: int) -> Array:
 
     The estimates of the nested structures are the starts, so that none of these is ever better.
     """
-    has_equal_volume = np.full(len(W), HAS[structures.EV][code])
+    has_equal_volume = np.full(len(W), CODES_WITH[structures.EV][code])
     found = []
     for name in TABLE[NAMES[code]].nested:
         nested = update(W, n, np.full(len(W), NAMES.index(name)))
-        start = eigh(Previous.of(nested, np.where(n > ABSENT, n, 0.0)).precisions)[1]
+        start = eigh(Previous.of(nested, np.where(n > ABSENT, n, 0.0)).axes_matrix)[1]
         found.append(rotate_to_convergence(W, n, has_equal_volume, start))
     best = np.argmax([np.nan_to_num(loglik, nan=-np.inf) for _, loglik in found], axis=0)
     return np.stack([axes for axes, _ in found])[best, np.arange(len(W))]
@@ -184,8 +184,8 @@ def _own_volume_own_shape(W: Array, n: Array, start: Array | None) -> Array:
     return W / n[..., None, None]
 
 
-# `structures.full_matrices` needs no function: the matrices are read as they are.
-ORIENTATIONS: Mapping[Callable[..., object], ReadAxes] = {
+# `structures.full_matrices` needs no function: the matrices are taken as they are.
+ORIENTATIONS: Mapping[Callable[..., object], RotateScatter] = {
     structures.spheres: _spheres,
     structures.column_axes: _column_axes,
     structures.own_axes: _own_axes,
@@ -197,5 +197,7 @@ RULES: Mapping[Callable[..., object], ApplyRule] = {
     structures.EV: _equal_volume_own_shape,
     structures.VV: _own_volume_own_shape,
 }
-# Which codes stand for structures of this orientation or rule.
-HAS = {kind: np.array([kind in row for row in TABLE.values()]) for kind in (*ORIENTATIONS, *RULES)}
+# For each orientation and rule, a mask over codes: whether the structure has it.
+CODES_WITH = {
+    kind: np.array([kind in row for row in TABLE.values()]) for kind in (*ORIENTATIONS, *RULES)
+}

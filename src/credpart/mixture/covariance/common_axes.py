@@ -29,32 +29,38 @@ def rotate_to_convergence(
         going = going[np.abs(angles).max(axis=(1, 2)) > CONVERGED]
         if not len(going):
             break
-    p = _precisions(_diagonal(turn(W, axes)), n, has_equal_volume)
+    p = _precisions(_diagonal(in_axes(W, axes)), n, has_equal_volume)
     return axes, (n * np.log(p).sum(axis=-1)).sum(axis=-1)
 
 
 def rotate(W: Array, n: Array, has_equal_volume: BoolArray, axes: Array) -> tuple[Array, Array]:
-    """Better axes, and the angle (b, d, d) by which each pair of them should turn.
+    """Axes of lower cost, and the angles (b, d, d) that minimise it if only one plane is rotated.
 
-    Each angle is the best if only that plane turned.  With the precisions ``p_kj`` fixed the cost
-    ``sum_kj p_kj d_j' W_k d_j`` is in a plane ``x cos 2t + y sin 2t`` plus a constant.
+    With the precisions ``p_kj`` fixed the cost ``sum_kj p_kj d_j' W_k d_j`` is, as a function of
+    the angle t in a plane, ``x cos 2t + y sin 2t`` plus a constant.
     """
-    R = turn(W, axes)
+    R = in_axes(W, axes)
     p = _precisions(_diagonal(R), n, has_equal_volume)
     sums = p.mT @ _diagonal(R)
     own = _diagonal(sums)
     x = 0.5 * (own[:, None] + own[..., None] - sums - sums.mT)
-    y = (p[..., None] * R).sum(axis=1)
-    # x is not positive, since large precisions go with small sums of squares
-    angles = 0.5 * np.arctan2(y.mT - y, np.maximum(0.0 - x, 0.0))
+    weighted = (p[..., None] * R).sum(axis=1)
+    y = weighted - weighted.mT  # both x and y have one entry for each plane (i, j)
+    # x <= 0, since large precisions go with small sums of squares; 0.0 - x is never -0.0, of which
+    # the arctangent would be pi.
+    angles = 0.5 * np.arctan2(-y, np.maximum(0.0 - x, 0.0))
     return axes @ _rotation(R, p, angles), angles
 
 
 def _rotation(R: Array, p: Array, angles: Array) -> Array:
-    """Rotations (b, d, d) in all planes at once, by less where the cost would rise."""
+    """Rotations (b, d, d) in all planes at once, by less where the cost would rise.
+
+    Each plane alone would have a lower cost at its angle, but all of them together may go too far.
+    A quarter of the angles is tried then, and so on: small enough ones never raise the cost.
+    """
     eye = np.eye(R.shape[-1])
     rotations = 2.0 * np.linalg.inv(eye + np.tan(0.5 * angles)) - eye  # Cayley's transform
-    before, after = ((p * _diagonal(S)).sum(axis=(1, 2)) for S in (R, turn(R, rotations)))
+    before, after = ((p * _diagonal(S)).sum(axis=(1, 2)) for S in (R, in_axes(R, rotations)))
     worse = after > (1.0 + ROUNDING) * before
     if worse.any():
         rotations[worse] = _rotation(R[worse], p[worse], 0.25 * angles[worse])
@@ -68,7 +74,7 @@ def _precisions(values: Array, n: Array, has_equal_volume: BoolArray) -> Array:
     return np.where(has_equal_volume[:, None], equal, n)[..., None] / values
 
 
-def turn(W: Array, axes: Array) -> Array:
+def in_axes(W: Array, axes: Array) -> Array:
     """``D' W_k D``."""
     b, k, d, _ = W.shape
     once = (W.reshape(b, k * d, d) @ axes).reshape(b, k, d, d)

@@ -33,7 +33,8 @@ import numpy as np
 from credpart._arrays import Array
 
 Rule = Callable[[Array, Array], Array]  # (W, n) -> covariances
-Orientation = Callable[[Array, Array, Rule], tuple[Array, Array]]  # (W, n, rule) -> axes, W along
+# (W, n, rule) -> axes, and W in these; only common axes depend on n and the rule
+Orientation = Callable[[Array, Array, Rule], tuple[Array, Array]]
 
 MAX_ITERATIONS = 5000  # of the two estimates that have no closed form
 CONVERGED = 1e-11  # change in the last iteration
@@ -51,8 +52,8 @@ def estimate_one(name: str, scatter: Array, sizes: Array) -> Array:
     [[[1.5, 0.0], [0.0, 1.5]], [[0.875, 0.0], [0.0, 0.875]]]
     """
     orientation, rule = TABLE[name][:2]
-    D, along = orientation(scatter, sizes, rule)
-    return D @ rule(along, sizes) @ D.mT
+    D, W_in_axes = orientation(scatter, sizes, rule)
+    return D @ rule(W_in_axes, sizes) @ D.mT
 
 
 # Orientations

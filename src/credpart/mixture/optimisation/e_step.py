@@ -39,8 +39,7 @@ def row_blocks(n: int, width: int) -> list[slice]:
 def blocks(b: int, k: int, n: int) -> Iterator[tuple[slice, slice]]:
     """Slices of mixtures and of rows.
 
-    A block has few mixtures with many rows rather than the reverse: then arrays without the axis k
-    are small as well.
+    A block has at least `ROWS` rows, and as many mixtures as then fit.
     """
     for rows in row_blocks(n, b * k):
         size = max(1, BLOCK // (k * (min(rows.stop, n) - rows.start)))
@@ -53,9 +52,10 @@ def e_step(
 ) -> tuple[Array, Array]:
     """Log-likelihoods (b,) and expected statistics (b, k, s) at ``params``.
 
-    ``sample`` (b,) says which sample of the data each mixture is fitted to.  In single precision,
-    exponentials take half the time; log-likelihoods are then accurate to a relative 1e-8, and
-    posteriors to 1e-6.
+    ``sample`` (b,) says which sample of the data each mixture is fitted to.  With ``in_single``,
+    posteriors are computed in single precision, in which exponentials take half the time; log
+    joint densities and all sums over objects remain in double precision.  Log-likelihoods are then
+    accurate to a relative 1e-8, posteriors to 1e-6.
     """
     family, data = problem.family, problem.data
     b, k = params[0].shape
@@ -105,18 +105,18 @@ def total_log_certainty(problem: Problem, params: Parameters, sample: IntArray) 
 
 # A pass over all objects: what a kernel returns for blocks of objects (rows, d), their weights
 # (rows,) and the number of the block, added up in the order of the blocks.
-Fold = Callable[[Callable[[Array, Array, int], tuple[Array, ...]]], tuple[Array, ...]]
+SumOverBlocks = Callable[[Callable[[Array, Array, int], tuple[Array, ...]]], tuple[Array, ...]]
 
 
-class FoldedProblem(NamedTuple):
+class BlockwiseProblem(NamedTuple):
     """A family on objects that are passed over block by block, and need not be in memory."""
 
     family: Family
-    fold: Fold
+    sum_over_blocks: SumOverBlocks
 
 
-def expected(
-    problem: Problem | FoldedProblem,
+def expected_statistics(
+    problem: Problem | BlockwiseProblem,
     params: Parameters,
     sample: IntArray,
     *,
@@ -126,7 +126,7 @@ def expected(
     if isinstance(problem, Problem):
         return e_step(problem, params, sample, in_single=in_single)
     kernel = partial(e_step_of_block, problem.family, params, in_single)
-    loglik, statistics = problem.fold(kernel)
+    loglik, statistics = problem.sum_over_blocks(kernel)
     return loglik, statistics
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart.mixture.optimisation.anderson import Anderson
 from credpart.mixture.optimisation.convergence import Limits, Status, relative_gain
-from credpart.mixture.optimisation.e_step import FoldedProblem, expected
+from credpart.mixture.optimisation.e_step import BlockwiseProblem, expected_statistics
 from credpart.mixture.optimisation.mixtures import Mixtures, Problem
 
 # Which mixtures of a batch to give up, by what an iteration has led to and its relative gains.
@@ -22,22 +22,22 @@ StoppingRule = Callable[[Mixtures, Array], BoolArray]
 
 
 def evaluate(
-    problem: Problem | FoldedProblem, mixtures: Mixtures, *, in_single: bool = False
+    problem: Problem | BlockwiseProblem, mixtures: Mixtures, *, in_single: bool = False
 ) -> Mixtures:
-    """The E-step at the parameters of mixtures: their log-likelihoods, statistics and status."""
+    """The E-step at the parameters of mixtures: their objectives, statistics and status."""
     family = problem.family
     with np.errstate(all="ignore"):  # invalid parameters show in the log-likelihood
-        loglik, statistics = expected(
+        loglik, statistics = expected_statistics(
             problem, mixtures.params, mixtures.sample, in_single=in_single
         )
-        loglik = loglik + family.log_prior(mixtures.params)
-        is_sound = np.isfinite(loglik) & ~family.is_degenerate(mixtures.params)
-    status = np.where(is_sound, Status.NOT_CONVERGED, Status.DEGENERATE)
-    return replace(mixtures, statistics=statistics, loglik=loglik, status=status)
+        objective = loglik + family.log_prior(mixtures.params)
+        is_valid = np.isfinite(objective) & ~family.is_degenerate(mixtures.params)
+    status = np.where(is_valid, Status.NOT_CONVERGED, Status.DEGENERATE)
+    return replace(mixtures, statistics=statistics, objective=objective, status=status)
 
 
 def iterate(
-    problem: Problem | FoldedProblem,
+    problem: Problem | BlockwiseProblem,
     mixtures: Mixtures,
     statistics: Array | None = None,
     *,
@@ -46,22 +46,22 @@ def iterate(
     """One iteration: the M-step from the statistics, or from others, and the E-step after it."""
     given = mixtures.statistics if statistics is None else statistics
     with np.errstate(all="ignore"):  # a singular or extrapolated point may not be a valid mixture
-        params = problem.family.m_step(given, mixtures.structure, mixtures.params)
+        params = problem.family.m_step(given, mixtures.structure_code, mixtures.params)
     moved = replace(mixtures, params=params, n_iter=mixtures.n_iter + 1)
     return evaluate(problem, moved, in_single=in_single)
 
 
 def first_iteration(
-    problem: Problem, statistics: Array, structure: IntArray, sample: IntArray, slot: IntArray
+    problem: Problem, statistics: Array, codes: IntArray, sample: IntArray, slot: IntArray
 ) -> Mixtures:
     """New mixtures from statistics (b, k, s), such as those of a partition of the objects."""
     with np.errstate(all="ignore"):
-        params = problem.family.m_step(statistics, structure, None)
-    return evaluate(problem, Mixtures.at(params, structure, sample, slot, n_iter=1))
+        params = problem.family.m_step(statistics, codes, None)
+    return evaluate(problem, Mixtures.at(params, codes, sample, slot, n_iter=1))
 
 
 def em(
-    problem: Problem | FoldedProblem,
+    problem: Problem | BlockwiseProblem,
     start: Mixtures,
     limits: Limits,
     *,
@@ -72,10 +72,10 @@ def em(
     """Run EM until every mixture has converged, broken down, been given up, or met the limit.
 
     With acceleration, an iteration starts from extrapolated statistics in place of the expected
-    ones.  Where the result is degenerate or has a lower likelihood, it is refused, the memory is
-    cleared, and a plain iteration follows; both count.  So the likelihood never falls if the
-    M-step of the family never lowers it.  An extrapolated iteration may gain little even far from
-    the maximum, so it converges only if the last accepted gain was small too.
+    ones.  Where the result is degenerate or has a lower likelihood, it is rejected, the memory is
+    cleared, and a plain iteration follows; both count as iterations.  So the likelihood never
+    falls if the M-step of the family never lowers it.  An extrapolated iteration may gain little
+    even far from the maximum, so it converges only if the last accepted gain was small too.
     A mixture that breaks down in a plain iteration keeps its last sound parameters.
     """
     is_going = (start.status == Status.NOT_CONVERGED) & (start.n_iter < limits.max_iter)
@@ -84,12 +84,13 @@ def em(
     ended = [(np.flatnonzero(~is_going), start.take(np.flatnonzero(~is_going)))]
     size = int(np.prod(start.statistics.shape[1:]))
     anderson = Anderson(len(start), size) if is_accelerated else None
-    # What the next M-step takes; and whether it is extrapolated, and the last gain was small.
+    # The statistics for the next M-step, whether they are extrapolated, and whether the last
+    # accepted gain was small.
     statistics = current.statistics
     is_extrapolated = was_small = np.zeros(len(rows), dtype=bool)
     while len(rows):
         trial = iterate(problem, current, statistics, in_single=in_single)
-        gain = relative_gain(trial.loglik, current.loglik)
+        gain = relative_gain(trial.objective, current.objective)
         is_accepted = ~trial.is_degenerate & (~is_extrapolated | (gain >= 0.0))
         is_small = is_accepted & (gain < limits.tol)
         status = np.full(len(rows), Status.NOT_CONVERGED)
@@ -99,17 +100,17 @@ def em(
         if early_stopping is not None:
             has_ended |= early_stopping(trial, gain)
 
-        refused = np.flatnonzero(~is_accepted)
-        current = trial.put(refused, current.take(refused)) if len(refused) else trial
+        rejected = np.flatnonzero(~is_accepted)
+        current = trial.put(rejected, current.take(rejected)) if len(rejected) else trial
         current = replace(current, n_iter=trial.n_iter, status=status)
         was_small = np.where(is_accepted, is_small, was_small)
 
         before, statistics = statistics, current.statistics
         if anderson is not None:
-            anderson.forget(rows[refused])
-            is_extrapolated = is_accepted & ~has_ended
-            some, statistics = np.flatnonzero(is_extrapolated), statistics.copy()
+            anderson.forget(rows[rejected])
+            some, statistics = np.flatnonzero(is_accepted & ~has_ended), statistics.copy()
             statistics[some] = anderson.extrapolate(rows[some], before[some], statistics[some])
+            is_extrapolated = anderson.count[rows] > 0  # there is no move after the first value
         if has_ended.any():  # those that have ended leave the batch
             gone, stay = np.flatnonzero(has_ended), np.flatnonzero(~has_ended)
             ended.append((rows[gone], current.take(gone)))

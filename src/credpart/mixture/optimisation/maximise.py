@@ -11,19 +11,22 @@ from credpart.mixture.optimisation.convergence import MCLUST_TOLERANCE, Limits, 
 from credpart.mixture.optimisation.em import StoppingRule, em, evaluate
 from credpart.mixture.optimisation.mixtures import Mixtures, Problem
 
-# Relative gain of an iteration below which EM is accelerated, by whether it is slow.
-SWITCH = {False: MCLUST_TOLERANCE, True: 1e-3}
-SINGLE = 1 << 13  # joint densities in a batch above which single precision saves time
+# Relative gain below which EM is accelerated, by the family's ``has_slow_em``.
+ACCELERATE_BELOW = {False: MCLUST_TOLERANCE, True: 1e-3}
+SINGLE_FROM = 1 << 13  # joint densities in a batch from which on single precision saves time
 
 
 def maximise(
     problem: Problem, mixtures: Mixtures, limits: Limits, early_stopping: StoppingRule | None = None
 ) -> Mixtures:
-    """Run all mixtures that are under way to their ends."""
+    """Run all mixtures that have not converged: plain EM, then accelerated EM to ``limits.tol``.
+
+    ``early_stopping`` applies to plain EM only; what it stops stays NOT_CONVERGED.
+    """
     tol, max_iter = limits
-    first = Limits(max(tol, SWITCH[problem.family.has_slow_em]), max_iter)
+    first = Limits(max(tol, ACCELERATE_BELOW[problem.family.has_slow_em]), max_iter)
     n_values = mixtures.params[0].size * problem.data.features.shape[-2]
-    in_single = n_values >= SINGLE
+    in_single = n_values >= SINGLE_FROM
     found = em(problem, mixtures, first, in_single=in_single, early_stopping=early_stopping)
     rows = np.flatnonzero(found.status == Status.OK)
     if tol >= first.tol or not len(rows):

@@ -40,7 +40,7 @@ class Problem(NamedTuple):
     def statistics(self, resp: Array) -> Array:
         """Statistics (1, k, s) of responsibilities (k, n), on the first sample."""
         weighted = (resp * self.data.weights[0])[None]
-        with np.errstate(all="ignore"):  # a component without width shows in the log-likelihood
+        with np.errstate(all="ignore"):  # a singular component is detected after the first E-step
             return self.family.statistics(self.data.features, weighted)
 
     def is_sound(self, mixtures: "Mixtures") -> BoolArray:
@@ -58,25 +58,25 @@ class Mixtures:
 
     params: Parameters  # arrays (b, k, ...)
     statistics: Array  # (b, k, s): expected at the parameters
-    loglik: Array  # (b,): log-likelihood plus log prior
+    objective: Array  # (b,): what EM maximises, the log-likelihood plus the log prior
     n_iter: IntArray  # (b,)
     status: IntArray  # (b,): NOT_CONVERGED while a mixture is under way
-    structure: IntArray  # (b,): code of the covariance structure
+    structure_code: IntArray  # (b,)
     sample: IntArray  # (b,): which sample of the data it is fitted to
     slot: IntArray  # (b,): which cell of a selection, or replicate, it competes for
 
     @classmethod
     def at(
-        cls, params: Parameters, structure: IntArray, sample: IntArray, slot: IntArray, n_iter: int
+        cls, params: Parameters, codes: IntArray, sample: IntArray, slot: IntArray, n_iter: int
     ) -> Self:
-        """Mixtures with these parameters, before an E-step."""
+        """Mixtures with these parameters and codes of structures, before an E-step."""
         b = len(slot)
         status = np.full(b, Status.NOT_CONVERGED)
         arrays = np.zeros((b, 0, 0)), np.zeros(b), np.full(b, n_iter), status
-        return cls(params, *arrays, structure, sample, slot)
+        return cls(params, *arrays, codes, sample, slot)
 
     def __len__(self) -> int:
-        return len(self.loglik)
+        return len(self.objective)
 
     @property
     def is_degenerate(self) -> BoolArray:

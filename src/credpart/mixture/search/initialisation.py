@@ -31,7 +31,7 @@ Cost = Callable[[Array, Array], Array]  # sizes (...), scatter (d, d, ...) -> (.
 
 MAX_GROUPS = 1000  # agglomeration takes time cubic in the groups it starts from
 MAX_OBJECTS = 2000  # Ward's method takes memory quadratic in the objects
-MAX_SEEDED = 20_000  # rows that k-means for small groups is fitted to
+MAX_FITTED = 20_000  # rows that k-means for compact groups is fitted to
 DECIMALS = 9  # of scaled data
 BLOCK = 1 << 16  # values in the scatter matrices of pairs whose costs are found together
 
@@ -74,7 +74,7 @@ def principal_components(X: Array) -> tuple[Array, Array]:
     """Principal components of the scaled data that have a variance, and their singular values."""
     Z = scale(X)
     _, spread, axes = np.linalg.svd(Z, full_matrices=False)
-    kept = spread > 1e-6 * spread[0]
+    kept = spread > 1e-6 * spread[0]  # less is rounding: scaled data have 9 decimals
     return Z @ axes[kept].T, spread[kept]
 
 
@@ -88,13 +88,14 @@ def scale(X: Array) -> Array:
     return np.asarray((Z / np.where(spread > 0.0, spread, 1.0)).round(DECIMALS))
 
 
-def ellipsoidal_cost(sizes: Array, scatter: Array, unit: float) -> Array:
-    """Unconstrained covariances (VVV): ``n log|W / n|``, with a trace for small groups [F98]_.
+def ellipsoidal_cost(sizes: Array, scatter: Array, offset: float) -> Array:
+    """``n log(|W / n| + (tr W + offset) / n)`` for unconstrained covariances (VVV) [F98]_.
 
-    The trace and the determinant have different units: the data have to be on `balance`'s scale.
+    The trace and the offset keep it finite for groups that are small or flat.  Determinant and
+    trace have different units, so the data have to be on the scale of `balance`.
     """
     volume = np.fmax(reduce(np.multiply, pivots((scatter / sizes).T)).T, 0.0)  # 0 for NaN too
-    return sizes * np.log(volume + (scatter.trace() + unit) / sizes)
+    return sizes * np.log(volume + (scatter.trace() + offset) / sizes)
 
 
 def unite(one: Groups, other: Groups) -> tuple[Array, Array]:
@@ -156,7 +157,11 @@ def group_moments(Z: Array, labels: IntArray) -> Groups:
 
 
 def ward(Z: Array, numbers: Sequence[int]) -> dict[int, IntArray]:
-    """Ward's partitions into each of the ``numbers`` of clusters."""
+    """Ward's partitions into each of the ``numbers`` of clusters.
+
+    Many objects are first put into small groups, whose centres then count once each, whatever
+    their sizes.
+    """
     groups, centers = np.arange(len(Z)), Z
     if len(Z) > MAX_OBJECTS:
         groups = small_groups(Z, max(MAX_GROUPS, *numbers))
@@ -169,7 +174,11 @@ def ward(Z: Array, numbers: Sequence[int]) -> dict[int, IntArray]:
 
 
 def cut(n_nodes: int, children: IntArray, parents: IntArray) -> IntArray:
-    """The tree of each node of a forest; trees are numbered in the order of their roots."""
+    """The cluster of each node of a dendrogram that is cut.
+
+    Its merges are ``children`` into ``parents``.  Clusters are numbered in the order of the nodes
+    that remain.
+    """
     root, is_root = np.arange(n_nodes), np.ones(n_nodes, dtype=np.intp)
     root[children], is_root[children] = parents, 0
     for _ in range(n_nodes.bit_length()):  # each pass doubles the steps towards the root
@@ -177,20 +186,26 @@ def cut(n_nodes: int, children: IntArray, parents: IntArray) -> IntArray:
     return (is_root.cumsum() - 1)[root]
 
 
-def small_groups(Z: Array, m: int, seed: int = 0) -> IntArray:
-    """Compact groups, m of them or one a row: by Ward, or by k-means where the rows are many."""
+def small_groups(Z: Array, m: int) -> IntArray:
+    """Labels of m groups, or of one for each row: by Ward, or by k-means if the rows are many."""
     if len(Z) <= m:
         return np.arange(len(Z))
     if len(Z) <= MAX_OBJECTS:
         return ward(Z, [m])[m]
-    from sklearn.cluster import KMeans
-
-    seeds = Z[:: -(-len(Z) // MAX_SEEDED)]
-    model = KMeans(min(m, len(seeds)), n_init=1, max_iter=10, random_state=seed).fit(seeds)
-    _, first, labels = np.unique(model.predict(Z), return_index=True, return_inverse=True)
+    thinned = Z[:: -(-len(Z) // MAX_FITTED)]
+    labels = compact_groups(Z, thinned, m, seed=0)
+    first = np.unique(labels, return_index=True)[1]
     lacking = m - len(first)  # k-means may leave groups empty: some rows become groups
     labels[np.delete(np.arange(len(Z)), first)[:lacking]] = len(first) + np.arange(lacking)
     return labels
+
+
+def compact_groups(Z: Array, some: Array, m: int, seed: int) -> IntArray:
+    """Labels of at most m groups of rows, by a few iterations of k-means on some of the rows."""
+    from sklearn.cluster import KMeans
+
+    model = KMeans(min(m, len(some)), n_init=1, max_iter=10, random_state=seed).fit(some)
+    return np.unique(model.predict(Z), return_inverse=True)[1]
 
 
 def k_means(Z: Array, numbers: Sequence[int], seed: int) -> dict[int, IntArray]:
@@ -205,21 +220,26 @@ def ellipsoidal(X: Array, numbers: Sequence[int]) -> dict[int, IntArray]:
     """Model-based agglomeration with own ellipsoids."""
     Z = balance(X)
     groups = small_groups(Z, max(MAX_GROUPS, *numbers))  # no fewer than there will be clusters
-    cost = partial(ellipsoidal_cost, unit=(Z**2).mean())
+    cost = partial(ellipsoidal_cost, offset=(Z**2).mean())
     found = agglomerate(group_moments(Z, groups), cost, numbers)
     return {c: labels[groups] for c, labels in found.items()}
 
 
-Start = Callable[[Array, Sequence[int]], dict[int, IntArray]]
+Partitioner = Callable[[Array, Sequence[int]], dict[int, IntArray]]
 
 
-def ward_on(to_scale: Callable[[Array], Array]) -> Start:
+def ward_on(to_scale: Callable[[Array], Array]) -> Partitioner:
     """Ward's method on the data in another scale."""
     return lambda X, numbers: ward(to_scale(X), numbers)
 
 
-UNIT_FREE: tuple[Start, ...] = (ellipsoidal, ward_on(scale), ward_on(sphere), ward_on(balance))
-WITH_UNITS: tuple[Start, ...] = (ellipsoidal, ward_on(scale), ward, ward_on(sphere))
+UNIT_FREE: tuple[Partitioner, ...] = (
+    ellipsoidal,
+    ward_on(scale),
+    ward_on(sphere),
+    ward_on(balance),
+)
+WITH_UNITS: tuple[Partitioner, ...] = (ellipsoidal, ward_on(scale), ward, ward_on(sphere))
 
 
 def responsibilities(labels: IntArray, c: int) -> Array:
@@ -250,7 +270,7 @@ def starting_partitions(
     numbers: Sequence[int],
     n_starts: int,
     seed: int = 0,
-    starts: Sequence[Start] = WITH_UNITS,
+    starts: Sequence[Partitioner] = WITH_UNITS,
 ) -> list[dict[int, IntArray]]:
     """The first ``n_starts`` partitions into each of the ``numbers`` of clusters.
 

@@ -1,4 +1,4 @@
-"""The scheduler: run many mixtures, stop those that cannot win, and keep the best of each slot.
+"""The scheduler: run many mixtures, stop those that are unlikely to win, keep the best of a slot.
 
 A slot is what mixtures compete for: a model and a number of clusters in a selection, a replicate
 of the bootstrap.  A mixture that competes is a candidate, and the best one of a slot its answer.
@@ -6,7 +6,7 @@ A search has two steps.  First, EM runs all candidates side by side, and `EarlyS
 those that are too far behind.  Then `best_first` keeps the best of each slot, and resumes a
 stopped candidate, or runs a start that the policy adds, only if its value plus the margin of the
 policy exceeds that best.  With a margin of 0, as in the grid search, a stopped candidate is
-resumed only if those that it was behind have been refused since.
+resumed only if every candidate with a higher value has since become degenerate or spurious.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,9 @@ from credpart.mixture.optimisation import Limits, Mixtures, Problem, Status
 from credpart.mixture.optimisation.convergence import resolution
 from credpart.mixture.optimisation.maximise import maximise
 
-PATIENCE = 240.0  # iterations allowed to catch up with the best, or to become sound
+# What early stopping saves and costs: the ablation in docs/design-notes.md.
+CATCH_UP = 240.0  # iterations at its present gain that a candidate may need to reach the best
+UNSOUND = 240  # iterations for which a candidate may be unsound
 
 
 class Policy(NamedTuple):
@@ -29,8 +31,8 @@ class Policy(NamedTuple):
     value: Callable[[Mixtures], Array]
     # What a candidate may still gain on the others of its slot.
     margin: Callable[[Mixtures], Array] = lambda mixtures: np.zeros(len(mixtures))
-    # More candidates, from the answers (one for each slot) and which of these are new.
-    offers: Callable[[Mixtures, IntArray], Mixtures | None] = lambda answers, new: None
+    # Further candidates, given the answers (one per slot) and the slots whose answers are new.
+    more_starts: Callable[[Mixtures, IntArray], Mixtures | None] = lambda answers, new: None
 
 
 class Found(NamedTuple):
@@ -41,12 +43,12 @@ class Found(NamedTuple):
 
 
 def best_first(problem: Problem, candidates: Mixtures, policy: Policy, limits: Limits) -> Found:
-    """Run candidates to their ends, the most promising first, until no other could win its slot."""
+    """Run the candidates of highest potential to convergence, until no other could win its slot."""
     is_open = candidates.status == Status.NOT_CONVERGED
-    pool = candidates.take(np.flatnonzero(is_open))
+    waiting = candidates.take(np.flatnonzero(is_open))
     ended = candidates.take(np.flatnonzero(~is_open))
     answers = candidates.take(best_of_slots(policy.value(candidates), candidates.slot, limits.tol))
-    reached = np.full(len(answers), -np.inf)
+    best_values = np.full(len(answers), -np.inf)
 
     def gives_up(trial: Mixtures, gain: Array) -> BoolArray:
         return is_collapsing(policy.value(trial), trial.n_iter)
@@ -56,37 +58,40 @@ def best_first(problem: Problem, candidates: Mixtures, policy: Policy, limits: L
         values = policy.value(ended)
         best = best_of_slots(values, ended.slot, limits.tol)
         slot = ended.slot[best]
-        is_better = values[best] > just_above(reached, limits.tol)[slot]
-        is_new = is_better | np.isinf(reached[slot])  # if nothing is sound, keep what there is
+        is_better = values[best] > just_above(best_values, limits.tol)[slot]
+        is_new = is_better | np.isinf(best_values[slot])  # if nothing is sound, keep what there is
         answers = answers.put(slot[is_new], ended.take(best[is_new]))
-        reached[slot[is_new]] = values[best[is_new]]
+        best_values[slot[is_new]] = values[best[is_new]]
 
         # New answers may give more candidates; run those that could still win their slots.
-        offered = policy.offers(answers, slot[is_better])
-        pool = pool if offered is None else Mixtures.concatenate([pool, offered])
-        is_chosen = most_promising(pool, policy, just_above(reached, limits.tol))
+        further = policy.more_starts(answers, slot[is_better])
+        waiting = waiting if further is None else Mixtures.concatenate([waiting, further])
+        is_chosen = most_promising(waiting, policy, just_above(best_values, limits.tol))
         if not is_chosen.any():
-            return Found(answers, reached)
-        chosen = pool.take(np.flatnonzero(is_chosen)).resumed()
-        pool = pool.take(np.flatnonzero(~is_chosen))
+            return Found(answers, best_values)
+        chosen = waiting.take(np.flatnonzero(is_chosen)).resumed()
+        waiting = waiting.take(np.flatnonzero(~is_chosen))
         ended = maximise(problem, chosen, limits, gives_up)
 
 
-def most_promising(pool: Mixtures, policy: Policy, goals: Array) -> BoolArray:
-    """Candidates whose value plus margin exceeds the goal, and reaches the best of their slot."""
-    values = policy.value(pool)
-    potential = values + policy.margin(pool)
+def most_promising(waiting: Mixtures, policy: Policy, goals: Array) -> BoolArray:
+    """Candidates whose potential, value plus margin, may win their slot.
+
+    It exceeds the goal of the slot, and is at least the highest value among those that wait for it.
+    """
+    values = policy.value(waiting)
+    potential = values + policy.margin(waiting)
     leading = goals.copy()
-    np.maximum.at(leading, pool.slot, values)
-    return np.asarray((potential > goals[pool.slot]) & (potential >= leading[pool.slot]))
+    np.maximum.at(leading, waiting.slot, values)
+    return np.asarray((potential > goals[waiting.slot]) & (potential >= leading[waiting.slot]))
 
 
 class EarlyStopping:
     """Give up candidates that are too far behind the best of their slot, or collapse.
 
     A candidate is too far behind if, at its last gain per iteration, it would need more than
-    `PATIENCE` iterations to reach the present best.  Only plain EM is stopped, not accelerated
-    EM.  The value must be the log-likelihood.
+    `CATCH_UP` iterations to reach the present best.  Only plain EM is stopped, not accelerated
+    EM.  The value must be the objective of EM.
     """
 
     def __init__(self, value: Callable[[Mixtures], Array], n_slots: int) -> None:
@@ -96,17 +101,17 @@ class EarlyStopping:
         """Which candidates to give up after an iteration with these relative gains."""
         values = self.value(trial)
         np.maximum.at(self.best, trial.slot, values)
-        behind = self.best[trial.slot] - trial.loglik
-        is_behind = behind > PATIENCE * np.maximum(gain, 0.0) * (1.0 + np.abs(trial.loglik))
+        behind = self.best[trial.slot] - trial.objective
+        is_behind = behind > CATCH_UP * np.maximum(gain, 0.0) * (1.0 + np.abs(trial.objective))
         return np.asarray(is_behind | is_collapsing(values, trial.n_iter))
 
 
 def is_collapsing(values: Array, n_iter: IntArray) -> BoolArray:
-    """Mixtures that are still not sound (value -inf) after more than `PATIENCE` iterations.
+    """Mixtures that are still not sound (value -inf) after more than `UNSOUND` iterations.
 
     While a component collapses, the likelihood may rise for thousands of iterations.
     """
-    return np.asarray(np.isinf(values) & (n_iter > PATIENCE))
+    return np.asarray(np.isinf(values) & (n_iter > UNSOUND))
 
 
 def best_of_slots(values: Array, slot: IntArray, tol: float) -> IntArray:

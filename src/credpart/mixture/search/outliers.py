@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart.mixture.families.base import OUTLIER
-from credpart.mixture.search.initialisation import DECIMALS, Start, starting_partitions
+from credpart.mixture.search.initialisation import DECIMALS, Partitioner, starting_partitions
 
 NEIGHBOURS = 12
 ITERATIONS = 100
@@ -32,7 +32,7 @@ def starts_without_outliers(
     numbers: Sequence[int],
     n_starts: int,
     seed: int,
-    starts: Sequence[Start],
+    starts: Sequence[Partitioner],
 ) -> list[dict[int, IntArray]]:
     """`starting_partitions` of the objects that are no outliers; none if all seem to be clusters.
 

@@ -150,11 +150,13 @@ def select_mixture(
     -----
     A component that collapses onto too few objects has a likelihood without bound.  A fit is
     refused if a component is singular relative to the pooled within-cluster covariance, or is a
-    spurious spike: flat (relative variance below 1e-3) and so small that chance explains it.
+    spurious spike: flat (relative variance below 1e-3) and so small that chance explains it.  A
+    fit is also refused if a component has no objects.
     All models also start from what the models nested in them found, so that a nested model
-    never has a higher likelihood, unless the way up from it ends in a refused fit.  Of t and skew
-    mixtures this is so up to what the cap on degrees of freedom costs normal tails, some hundredths
-    of log-likelihood; skew mixtures maximise a penalised likelihood, and the law holds for that.
+    never has a higher likelihood, unless every run that starts from it ends in a refused fit.  For
+    t and skew mixtures this holds up to some hundredths of log-likelihood, since the degrees of
+    freedom are capped.  For skew mixtures it holds for the penalised likelihood, which is what
+    they maximise.
 
     More than 20 000 distinct objects are searched in two stages: on a stratified subsample of some
     10 000, and then on all objects for the best model of each number of clusters and for all
@@ -193,7 +195,8 @@ def select(
 ) -> Selection:
     """`select_mixture` with checked arguments.
 
-    The clusters of the fit ``like`` take the place of the first partition to start from.
+    The clusters of the fit ``like`` take the place of the first partition to start from, if each
+    of them is the most probable one of some object.
     """
     screening = screen(data, chosen, numbers)
     refused = screening.refused
@@ -212,9 +215,12 @@ def select(
     part = subsample(data, options.seed)
     search = begin_search(data, part, numbers, fitted, options, known)
     if like is not None and like.n_clusters in numbers:
-        search.starts[0][like.n_clusters] = like.posteriors_of(part.values).argmax(axis=1)
-    how = criterion, options.limits, options.n_jobs, progress or silent
-    found, left_out = search.run(cells, *how)
+        labels = like.posteriors_of(part.values).argmax(axis=1)
+        if len(np.unique(labels)) == like.n_clusters:  # an empty cluster would stay empty
+            search.starts[0][like.n_clusters] = labels
+    found, left_out = search.run(
+        cells, criterion, options.limits, options.n_jobs, progress or silent
+    )
     flaws = {cell: found[cell].flaw for cell in cells if cell in found and found[cell].flaw}
     missing = refused | left_out | flaws
     fits = {

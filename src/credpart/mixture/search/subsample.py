@@ -28,15 +28,14 @@ from credpart.mixture.search.grid_search import (
     RelatedStarts,
     grid_search,
 )
-from credpart.mixture.search.initialisation import scale
+from credpart.mixture.search.initialisation import MAX_FITTED, compact_groups, scale
 from credpart.mixture.search.multistart import Policy, best_first
 
 LARGE = 20_000  # distinct objects above which searches start on a subsample
 SUBSAMPLE = 10_000  # distinct objects in it
 GROUPS = 256  # strata: compact groups of objects
-GROUPED = 20_000  # objects that the groups are found in
-# Standard errors of what the subsample says of a difference of criteria: a model that trails the
-# best one by more has no real chance.
+# A model has no real chance if its criterion is below the best by more than this many standard
+# errors, as estimated from the subsample.
 N_DEVIATIONS = 4.0
 
 
@@ -106,28 +105,20 @@ def subsample(data: WeightedTable, seed: int) -> WeightedTable:
 
     Half of them are spread over compact groups of objects in equal numbers, so that small clusters
     are there too; their weights make up for it.  Weights add up to the number of objects in the
-    subsample, so that likelihoods are as informative as they look.
+    subsample, so that criteria and standard errors are those of a sample of that size.
     """
     if len(data.values) <= LARGE:
         return data
     rng = np.random.default_rng(seed)
-    groups = compact_groups(scale(completed(data.table)), rng)
+    Z = scale(completed(data.table))
+    some = Z[np.sort(rng.permutation(len(Z))[:MAX_FITTED])]
+    groups = compact_groups(Z, some, GROUPS, seed=int(rng.integers(2**31)))
     rows = stratified(groups, SUBSAMPLE, rng)
     totals, own = data.weights, groups[rows]
     represented = np.bincount(own, totals[rows], groups.max() + 1).clip(np.finfo(float).tiny)
     weights = totals[rows] * (np.bincount(groups, totals) / represented)[own]
     weights *= len(rows) / weights.sum()
     return WeightedTable(data.table._replace(values=data.values[rows]), weights)
-
-
-def compact_groups(Z: Array, rng: np.random.Generator) -> IntArray:
-    """Labels of `GROUPS` groups of rows, by k-means on some of them."""
-    from sklearn.cluster import KMeans
-
-    some = Z[np.sort(rng.permutation(len(Z))[:GROUPED])]
-    state = int(rng.integers(2**31))
-    model = KMeans(GROUPS, n_init=1, max_iter=10, random_state=state).fit(some)
-    return np.unique(model.predict(Z), return_inverse=True)[1]
 
 
 def stratified(groups: IntArray, m: int, rng: np.random.Generator) -> IntArray:
@@ -154,13 +145,13 @@ def cells_to_refine(
     if not cells:
         return [], {}
     rows = {name: row for models in sets for name, row in models.models.items()}
-    U, k = [], []
+    U, n_parameters = [], []
     for c, name in cells:
         family, params = found[c, name].problem.family, found[c, name].mixture.params
         U.append(contributions(criterion, family, params, search.part.values))
-        k.append(rows[name].n_parameters(family, c))
+        n_parameters.append(float(rows[name].n_parameters(family, c)))
     weights, total = search.part.weights, float(search.data.weights.sum())
-    chances = chances_on_all(criterion, np.array(U), np.array(k, dtype=float), weights, total)
+    chances = chances_on_all(criterion, np.array(U), np.array(n_parameters), weights, total)
     numbers = np.array([c for c, _ in cells])
     leads = [np.flatnonzero(numbers == c) for c in np.unique(numbers)]
     is_kept = chances.is_real.copy()
@@ -177,25 +168,29 @@ class Chances(NamedTuple):
     why_not: list[str]  # (m,): a clause
 
 
-def chances_on_all(criterion: str, U: Array, k: Array, weights: Array, total: float) -> Chances:
-    """The chances of models with k (m,) parameters, from what objects contribute, U (m, n).
+def chances_on_all(
+    criterion: str, U: Array, n_parameters: Array, weights: Array, total: float
+) -> Chances:
+    """The chances of m models, from what each of n objects contributes to each, U (m, n).
 
-    The difference of two criteria on all objects is a sum over objects, whose mean and standard
-    error the part gives, less the penalties, and less what overfitting of the part adds.
+    The difference of two criteria on all objects is a sum over objects.  The part gives its mean
+    and standard error.  The penalties are subtracted, and so is the optimism of a likelihood that
+    was maximised on the part: on average 1 per parameter.
     """
-    ratio, zeros = total / weights.sum(), np.zeros(len(k))
-    penalties = CRITERIA[criterion](zeros, k, total, lambda: zeros)
-    values = ratio * (U @ weights - k) + penalties
+    ratio, zeros = total / weights.sum(), np.zeros(len(n_parameters))
+    penalties = CRITERIA[criterion](zeros, n_parameters, total, lambda: zeros)
+    values = ratio * (U @ weights - n_parameters) + penalties
     best = int(values.argmax())
     gaps = weights * (U - U[best])
     errors = np.sqrt(((gaps - gaps.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
-    behind = values[best] - values
-    # What a model gains by being fitted to the part is a chi-square variable of mean k.
-    is_real = behind <= ratio * N_DEVIATIONS * (errors + np.sqrt(2.0 * k))
+    deficits = values[best] - values
+    # What a model gains by being fitted to the part is a chi-square variable with `n_parameters`
+    # degrees of freedom.
+    is_real = deficits <= ratio * N_DEVIATIONS * (errors + np.sqrt(2.0 * n_parameters))
     which = f"by {len(weights)} of them, its {criterion.upper()}"
     why_not = [
         f"it was not fitted to all objects: {which} is about {gap:.0f} below the best"
-        for gap in behind
+        for gap in deficits
     ]
     return Chances(values, is_real, why_not)
 
@@ -204,15 +199,14 @@ def refine_on_all(
     models: ModelSet, found: dict[Cell, Answer], limits: Limits
 ) -> dict[Cell, Answer]:
     """The answers of models of one family and number of clusters on all objects."""
-    names = [name for name in models.models if any(name == cell[1] for cell in found)]
-    ((c, _), *_) = found
-    search = FamilySearch(models._replace(models={n: models.models[n] for n in names}), [c], limits)
+    c = next(iter(found))[0]  # the same for all cells
+    rows = {name: row for name, row in models.models.items() if (c, name) in found}
+    search = FamilySearch(models._replace(models=rows), [c], limits)
     with one_blas_thread():
-        starts = [found[c, name].mixture for name in names]
-        slots = np.arange(len(names))
-        params = Mixtures.concatenate(starts).params
+        slots = np.arange(len(search.cells))
+        params = Mixtures.concatenate([found[cell].mixture for cell in search.cells]).params
         begun = Mixtures.at(params, search.codes, np.zeros_like(slots), slots, n_iter=0)
         candidates = maximise(models.problem, evaluate(models.problem, begun), limits)
-        policy = Policy(search.value, offers=RelatedStarts(search))
+        policy = Policy(search.value, more_starts=RelatedStarts(search))
         answers, _ = best_first(models.problem, candidates, policy, limits)
     return {cell: search.answer(answers, slot) for slot, cell in enumerate(search.cells)}

@@ -22,7 +22,7 @@ Kernel = Callable[[Array, Array, int], Sums]
 class Rows(Protocol):
     """Objects that are passed over block by block."""
 
-    def fold(self, kernel: Kernel) -> Sums:
+    def sum_over_blocks(self, kernel: Kernel) -> Sums:
         """The sums over all blocks of what the kernel returns, added in their order."""
 
 
@@ -33,7 +33,7 @@ class RowsInMemory(NamedTuple):
     weights: Array
     n_jobs: int | None = None
 
-    def fold(self, kernel: Kernel) -> Sums:
+    def sum_over_blocks(self, kernel: Kernel) -> Sums:
         """The sums over all blocks of what the kernel returns, added in their order."""
         blocks = [slice(i, i + BLOCK_ROWS) for i in range(0, len(self.X), BLOCK_ROWS)]
         tasks = [(kernel, self.X[rows], self.weights[rows], i) for i, rows in enumerate(blocks)]
