@@ -8,6 +8,8 @@ which objects are in another cluster?
 References
 ----------
 .. [KR95] Kass, Raftery: Bayes factors.  Journal of the American Statistical Association 90, 1995.
+.. [HT89] Hurvich, Tsai: Regression and time series model selection in small samples.
+   Biometrika 76, 1989.
 """
 
 import warnings
@@ -57,10 +59,11 @@ KINDS = {
     "outside": float,
     "relabelled": int,
     "left_set": int,
-    "lead_aic": float,
+    "lead_aicc": float,
     "nested": bool,
 }
 COLUMNS = tuple(KINDS)
+UNKNOWN = {"lead_aicc": float("nan"), "nested": False}  # of results stored without these columns
 CHANGES = ("n_clusters", "model", "object", "label", "set_label", "rival_label")
 OWN = ("model", "n_clusters", "bic")  # what is said of the fit itself
 
@@ -76,9 +79,9 @@ class Rivals:
         it is ``plausible`` if that is at least ``-bound``.  ``outside`` is the share of pairs whose
         P_ij under the rival lies outside the interval of the fit.  ``relabelled`` counts the
         objects that are in another cluster, ``left_set`` those whose cluster is not even in the
-        set of clusters that has their highest mass.  ``lead_aic`` is the lead by AIC, which asks
-        less of a model with more parameters; ``nested`` says whether the rival has as many clusters
-        and a model that is a special case of the one that was fitted.
+        set of clusters that has their highest mass.  ``lead_aicc`` is the lead by AIC, corrected
+        for small samples, which asks less of a model with more parameters; ``nested`` says whether
+        the rival has as many clusters and a model that is a special case of the fitted one.
     objects : DataFrame
         One row for each object that a plausible rival relabels: its name, its label and its set of
         highest mass in the fit, and its label under the rival, counted from 1; 0 is a cluster that
@@ -157,9 +160,9 @@ class Rivals:
         import pandas as pd
 
         return cls(
-            table=pd.DataFrame(values["table"], columns=list(COLUMNS))
-            .fillna({"nested": False})  # of a result that was stored without this column
-            .astype(KINDS),
+            table=pd.DataFrame(
+                [UNKNOWN | row for row in values["table"]], columns=list(COLUMNS)
+            ).astype(KINDS),
             objects=pd.DataFrame(values["objects"], columns=list(CHANGES)),
             missing={(int(c), str(model)): str(why) for c, model, why in values["missing"]},
             n_pairs=int(values["n_pairs"]),
@@ -320,7 +323,7 @@ def compare_rivals(
         outside = pairs.share_outside(posteriors[rows])
         counts = int(is_other.sum()), int(has_left.sum())
         is_nested = c == chosen.n_clusters and model in nested
-        others = fit.aic - chosen.aic, is_nested
+        others = corrected_aic(fit) - corrected_aic(chosen), is_nested
         table.append((c, model, fit.bic, lead, is_plausible, outside, *counts, *others))
         for i in np.flatnonzero(is_other) if is_plausible else ():
             label, sets = result.labels[i] + 1, names[partition.set_labels[i]]
@@ -335,6 +338,12 @@ def compare_rivals(
         n_clusters=chosen.n_clusters,
         bic=chosen.bic,
     )
+
+
+def corrected_aic(fit: MixtureFit) -> float:
+    """AIC for small samples [HT89]_: larger is better; minus infinity without enough objects."""
+    k, left = fit.n_parameters, fit.n_objects - fit.n_parameters - 1.0
+    return fit.aic - 2.0 * k * (k + 1.0) / left if left > 0.0 else -np.inf
 
 
 def intervals_among(result: CalibratedResult, rows: IntArray) -> PairwiseIntervals:

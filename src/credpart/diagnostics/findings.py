@@ -157,8 +157,8 @@ def rival_models(seen: Evidence) -> Finding:
     # Where a rival is true, the intervals cover the pairs that it leaves inside.
     is_other = others["outside"] > 1.0 - (seen.nominal_level - GREAT_SHORTFALL)
     # BIC prefers a simple model until there are many objects, even if it leaves out something
-    # that matters.  Where AIC would not leave it out, the data do not decide.
-    is_better = is_preferred & ~(others["lead_aic"] < 0.0)
+    # that matters.  Where AICc would not leave it out, the data do not decide.
+    is_better = is_preferred & ~(others["lead_aicc"] < 0.0)
     others = others.assign(is_other=is_other, is_better=is_better)[is_other | is_preferred]
     order = ["is_other", "is_better", "lead"]
     objection = others.sort_values(order, ascending=False, kind="stable").head(1)
@@ -179,7 +179,7 @@ def rival_models(seen: Evidence) -> Finding:
         text = f"{named} explains the data better ({compared}), and {moved}"
         severity = "problem" if best["is_other"] else "caution"
         return Finding(topic, severity, text, "Fit that model.", change)
-    compared += ", its AIC lower" if lead >= STRONG else ""
+    compared += ", its AICc lower" if lead >= STRONG else ""
     linked = "but" if best["is_other"] else "and"
     text = f"{named} explains the data as well ({compared}), {linked} {moved}"
     is_tried = (c, model) in seen.selection.fits and not seen.is_chosen_once
@@ -367,12 +367,13 @@ def fit_to_intervals(seen: Evidence) -> Finding:
         advice = "Allow more sets of clusters."
         return Finding("fit to the intervals", severity, text, advice, change)
     advice = "No other sets of clusters help: read the intervals beside the masses."
-    numbers = [number for number in seen.replicates.chosen_numbers() if number != c]
-    if not numbers:
+    others = {k: count for k, count in seen.replicates.chosen_numbers().items() if k != c}
+    number, count = max(others.items(), key=lambda item: item[1], default=(c, 0))
+    if count < 0.5 * (1.0 - seen.level) * len(seen.replicates):  # too few to set a bound
         return Finding("fit to the intervals", severity, text, advice)
-    text += f"; replicates with {' or '.join(map(str, numbers[:3]))} clusters are among them"
+    text += f"; {count} of {len(seen.replicates)} replicates have {number} clusters"
     advice = f"A partition into {c} cannot show it, and no setting does: report both answers."
-    change = change_of((Setting("n_clusters", numbers[0]),))
+    change = change_of((Setting("n_clusters", number),))
     return Finding("fit to the intervals", severity, text, advice, change)
 
 
