@@ -452,6 +452,18 @@ def test_covered(evidence, covered, expected):
     assert severity(findings.fit_to_intervals, evidence, covered=covered) == expected
 
 
+def test_an_audit_says_what_belief_and_plausibility_hold(evidence, good):
+    made = audit(good, 2, n_replicates=200)
+    divided = Replicates(200, numbers={4: 20, 3: 180})
+    for held, expected in ((0.89, "note"), (0.86, "caution"), (0.7, "problem")):
+        found = replace(made, coverage_partition=held, standard_error_partition=0.05)
+        changes = {"covered": 0.6, "audit": found}
+        assert severity(findings.fit_to_intervals, evidence, **changes) == expected
+        # an audit draws from a mixture of 3 clusters, and does not know of a fourth
+        changes["replicates"] = divided
+        assert severity(findings.fit_to_intervals, evidence, **changes) == "caution"
+
+
 def test_shares_are_not_rounded_up_to_a_threshold(evidence):
     text = findings.fit_to_intervals(evidence._replace(covered=0.89996)).text
     assert "cover the interval of 89.9 % of the pairs" in text

@@ -133,16 +133,22 @@ def coverage(seen: Evidence) -> Finding:
         f"{_percent(found.level)} intervals cover {_percent(found.coverage)} of the pairs "
         f"(standard error {_percent(found.standard_error)})"
     )
-    if found.coverage >= wanted - SHORTFALL:
-        return Finding(topic, "ok", text, "")
-    at_most = found.coverage + found.standard_error  # NaN if there is one data set
-    severity = "problem" if at_most < wanted - GREAT_SHORTFALL else "caution"
+    severity = _held(found.coverage, found.standard_error, wanted)
+    if severity == "ok":
+        return Finding(topic, severity, text, "")
     if not found.is_reached:
         advice = f"{_simpler(seen)}, or gather more objects: no level makes up for it."
         return Finding(topic, severity, text, advice)
     change = Message(Call((RECALIBRATE,), "recalibrate", "diagnosis.audit"))
     advice = f"Intervals of level {found.recommended_level:.4g} would cover {_percent(wanted)}."
     return Finding(topic, severity, text, advice, change)
+
+
+def _held(coverage: float, standard_error: float, wanted: float) -> str:
+    """Whether a coverage that an audit measured is the one asked for; its error may be NaN."""
+    if coverage >= wanted - SHORTFALL:
+        return "ok"
+    return "problem" if coverage + standard_error < wanted - GREAT_SHORTFALL else "caution"
 
 
 def rival_models(seen: Evidence) -> Finding:
@@ -360,6 +366,14 @@ def fit_to_intervals(seen: Evidence) -> Finding:
     if severity == "ok":
         return Finding("fit to the intervals", severity, text, "")
     c, sets = seen.partition.n_clusters, seen.partition.focal_sets
+    others = {k: count for k, count in seen.replicates.chosen_numbers().items() if k != c}
+    number, count = max(others.items(), key=lambda item: item[1], default=(c, 0))
+    is_divided = count >= 0.5 * (1.0 - seen.level) * len(seen.replicates)  # enough to set a bound
+    if isinstance(seen.audit, Audit) and not is_divided:  # the audit has measured what it does
+        held, error = seen.audit.coverage_partition, seen.audit.standard_error_partition
+        severity = _held(held, error, seen.audit.nominal_level)
+        severity = "note" if severity == "ok" else severity
+        text += f"; on data sets drawn from the mixture they hold {_percent(held)} of the pairs"
     wider = Setting("focal_sets", "full") if c <= FULL else OMEGA
     is_full = len(sets) >= 2**c - 1 or (wider is OMEGA and bool(sets.all(axis=1).any()))
     if not is_full:
@@ -367,9 +381,7 @@ def fit_to_intervals(seen: Evidence) -> Finding:
         advice = "Allow more sets of clusters."
         return Finding("fit to the intervals", severity, text, advice, change)
     advice = "No other sets of clusters help: read the intervals beside the masses."
-    others = {k: count for k, count in seen.replicates.chosen_numbers().items() if k != c}
-    number, count = max(others.items(), key=lambda item: item[1], default=(c, 0))
-    if count < 0.5 * (1.0 - seen.level) * len(seen.replicates):  # too few to set a bound
+    if not is_divided:
         return Finding("fit to the intervals", severity, text, advice)
     text += f"; {count} of {len(seen.replicates)} replicates have {number} clusters"
     advice = f"A partition into {c} cannot show it, and no setting does: report both answers."
