@@ -354,7 +354,8 @@ def summarise(result: CalibratedResult) -> str:
     return "\n".join(
         [
             f"{partition.n_objects} objects, {c} cluster{'s' * (c != 1)}: "
-            f"model {result.mixture.model}, {_level_in_words(result)} "
+            f"model {result.mixture.model}, "
+            f"{level_in_words(result.intervals.level, result.options.nominal_level)} "
             f"from {len(result.replicates)} replicates{_compared(result)}",
             *word_lines(partition),
             *([f"{missing}."] if (missing := missing_cells(result.data)) else []),
@@ -365,11 +366,10 @@ def summarise(result: CalibratedResult) -> str:
     )
 
 
-def _level_in_words(result: CalibratedResult) -> str:
+def level_in_words(level: float, nominal: float | None) -> str:
     """The level of the intervals, and after an audit the one that was asked for."""
-    nominal, level = result.options.nominal_level, result.intervals.level
     if nominal is None:
-        return f"{100.0 * level:g} % intervals"
+        return f"{100.0 * level:.4g} % intervals"
     return f"{100.0 * nominal:g} % intervals (recalibrated to level {level:.4g})"
 
 
