@@ -48,7 +48,7 @@ LEVEL, TRUE = 0.9, 0.85  # level of the intervals; coverage from which a good ve
 TRUTHS = 10_000  # seed of the first data set that true coverage is measured on
 STEPS = 2  # advice that is followed one after the other
 REPLICATES = 300  # of a real data set: a recalibrated level leaves fewer beyond a bound
-NOTHING = "no setting does"  # what advice says where following it will not help
+NOTHING = ("no setting does", "No other sets of clusters help")  # advice that will not help
 GRADES = ("poor", "caution", "good")
 
 
@@ -213,7 +213,7 @@ def advised(read, seed, options):
         path.append(told_by(found) | fit)
         if found.grade == "good" or not found.advice or not found.advice[0].change:
             break
-        if NOTHING in found.advice[0].advice:
+        if says_nothing_helps(found.advice[0].advice):
             break
         follow(model, found, X)
     return {"n": len(X), "columns": X.shape[1], "path": path}
@@ -258,18 +258,39 @@ def print_simulated(book, first):
 
 def print_real(book, first):
     """The verdict on each real data set, its first advice, and where following it leads."""
-    print("\n| real | n | columns | model | verdict | what to do first | then |")
-    print("|---" * 7 + "|")
+    print("\n| real | n | columns | model | verdict | because of | what to do first | then |")
+    print("|---" * 8 + "|")
+    outcomes = []
     for name in REAL:
         found = book.results.get((name, first, "advised"))
         if found is None:
             continue
         start, *rest = found["path"]
         fit = f"{start['model']}, {start['clusters']}"
-        advice = " ".join(start["advice"][0][1:]) if start["advice"] else ""
-        after = ", ".join(step["grade"] for step in rest)
-        print(f"| {name} | {found['n']} | {found['columns']} | {fit} | {start['grade']} | ", end="")
-        print(f"{advice} | {after} |")
+        _, advice, change = start["advice"][0] if start["advice"] else ("", "", "")
+        typed = f" `{change}`" if change else ""
+        after = [*(step["grade"] for step in rest), *["nothing will"] * nothing_helps(found)]
+        told = f"{start['grade']} | {', '.join(start['objections'])} | {advice}{typed}"
+        print(f"| {name} | {found['n']} | {found['columns']} | {fit} | {told} | ", end="")
+        print(f"{', '.join(after)} |")
+        outcomes.append(improved(found) or nothing_helps(found))
+    print(f"\ngood, improved, or told that nothing will: {sum(outcomes)} of {len(outcomes)}")
+
+
+def improved(found):
+    """Whether the verdict was good from the beginning, or is better at the end."""
+    first, last = (GRADES.index(found["path"][k]["grade"]) for k in (0, -1))
+    return first == len(GRADES) - 1 or last > first
+
+
+def nothing_helps(found):
+    """Whether the last diagnosis says that no setting improves the verdict."""
+    advice = found["path"][-1]["advice"]
+    return bool(advice) and says_nothing_helps(advice[0][1])
+
+
+def says_nothing_helps(advice):
+    return any(words in advice for words in NOTHING)
 
 
 def study(book, options):

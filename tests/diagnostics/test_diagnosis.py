@@ -480,6 +480,8 @@ def test_more_sets_are_advised_where_there_are_more(evidence):
     found = findings.fit_to_intervals(divided)
     assert "no setting does: report both answers" in found.advice
     assert found.change == "model.set_params(n_clusters=3).fit(X)"
+    singles = divided._replace(partition=EvidentialPartition([[1.0, 0.0]], np.eye(2)))
+    assert findings.fit_to_intervals(singles).change == found.change  # no more sets are advised
     many = EvidentialPartition(np.eye(8)[:1], np.vstack([np.eye(7), np.ones(7)]))
     whole = evidence._replace(covered=0.6, partition=many, replicates=Replicates(200))
     assert findings.fit_to_intervals(whole).change == ""  # the set of all is there already

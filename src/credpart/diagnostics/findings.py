@@ -369,24 +369,23 @@ def fit_to_intervals(seen: Evidence) -> Finding:
     others = {k: count for k, count in seen.replicates.chosen_numbers().items() if k != c}
     number, count = max(others.items(), key=lambda item: item[1], default=(c, 0))
     is_divided = count >= 0.5 * (1.0 - seen.level) * len(seen.replicates)  # enough to set a bound
-    if isinstance(seen.audit, Audit) and not is_divided:  # the audit has measured what it does
+    if is_divided:
+        text += f"; {count} of {len(seen.replicates)} replicates have {number} clusters"
+        advice = f"A partition into {c} cannot show it, and no setting does: report both answers."
+        change = change_of((Setting("n_clusters", number),))
+        return Finding("fit to the intervals", severity, text, advice, change)
+    if isinstance(seen.audit, Audit):  # the audit has measured what it does
         held, error = seen.audit.coverage_partition, seen.audit.standard_error_partition
         severity = _held(held, error, seen.audit.nominal_level)
         severity = "note" if severity == "ok" else severity
         text += f"; on data sets drawn from the mixture they hold {_percent(held)} of the pairs"
     wider = Setting("focal_sets", "full") if c <= FULL else OMEGA
     is_full = len(sets) >= 2**c - 1 or (wider is OMEGA and bool(sets.all(axis=1).any()))
-    if not is_full:
-        change = change_of((wider,), "refit_partition")
-        advice = "Allow more sets of clusters."
-        return Finding("fit to the intervals", severity, text, advice, change)
-    advice = "No other sets of clusters help: read the intervals beside the masses."
-    if not is_divided:
+    if is_full:
+        advice = "No other sets of clusters help: read the intervals beside the masses."
         return Finding("fit to the intervals", severity, text, advice)
-    text += f"; {count} of {len(seen.replicates)} replicates have {number} clusters"
-    advice = f"A partition into {c} cannot show it, and no setting does: report both answers."
-    change = change_of((Setting("n_clusters", number),))
-    return Finding("fit to the intervals", severity, text, advice, change)
+    change = change_of((wider,), "refit_partition")
+    return Finding("fit to the intervals", severity, text, "Allow more sets of clusters.", change)
 
 
 def precision(seen: Evidence) -> Finding:
