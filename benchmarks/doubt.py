@@ -1,7 +1,7 @@
 """How many objects are sure, overlapping and undecided, on data sets of several kinds.
 
 ``python -m benchmarks.doubt`` prints the table of `docs/doubt.md`, and with ``--picture FILE`` it
-draws the picture of that page.  It takes about a minute of one processor.
+draws the picture of that page.  It takes about a minute of one processor, and needs R with mclust.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_wine
 
+from benchmarks.published import r_data
 from credpart import CalibratedClustering, plot
 from credpart.datasets import load_diabetes, load_iris
 from credpart.partition.doubt import THRESHOLD
@@ -35,11 +36,18 @@ def touching(n: int, seed: int = 0) -> np.ndarray:
     return SPACING * GRID[rng.integers(len(GRID), size=n)] + rng.standard_normal((n, 2))
 
 
+def thyroid() -> np.ndarray:
+    """Read five laboratory values of 215 patients from the R package mclust."""
+    X, _ = r_data("mclust", "thyroid")()
+    return np.asarray(X)
+
+
 def cases() -> Iterator[Case]:
     wine, cancer = load_wine().data, load_breast_cancer().data[:, :10]
     yield Case("Iris", load_iris().X.to_numpy(), 3, ["VEV", "EEE", "VVV"])
     yield Case("wine, 13 columns", wine, 3, ["VVI", "EEE", "EVI"])
     yield Case("wdbc, 10 mean columns", cancer, 2, ["EEE", "VVI", "VVV"])
+    yield Case("thyroid", thyroid(), 3, ["VVI", "VEI", "VVV"])
     yield Case("Diabetes", load_diabetes().X.to_numpy(), 3, ["VVV", "EEE", "VVI"])
     for n in (120, 600, 3000):
         yield Case(f"12 touching clusters, n = {n}", touching(n), 12, ["EII"])

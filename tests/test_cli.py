@@ -14,7 +14,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credpart import CalibratedClustering, diagnose, load_model, save_model, select_mixture
+from credpart import (
+    CalibratedClustering,
+    audit,
+    diagnose,
+    load_model,
+    save_model,
+    select_mixture,
+)
 from credpart.cli import main
 from credpart.cli.folder import FILES
 from credpart.cli.pictures import KINDS
@@ -42,6 +49,23 @@ def read_exactly(path):
     table, text = (pd.read_csv(path, index_col="id", dtype=kind) for kind in (None, str))
     numbers = table.select_dtypes("float").columns
     return table.assign(**{name: [float(cell) for cell in text[name]] for name in numbers})
+
+
+def test_a_recalibrated_fit_holds_the_level_asked_for(tmp_path, capsys):
+    options = ("--model", "VVI", "--clusters", "3", "--replicates", "40", "--audit", "2")
+    folder = tmp_path / "out"
+    assert run("fit", "iris", *options, "--recalibrate", "--out", folder, "--quiet") == 0
+    summary = json.loads((folder / "summary.json").read_text())
+    model = CalibratedClustering(3, model="VVI", n_replicates=40, random_state=0)
+    found = audit(model.fit(load_iris().X), 2)
+    assert summary["level"] == found.recommended_level != 0.9
+    assert summary["nominal_level"] == 0.9
+    assert summary["diagnosis"]["audit"]["nominal_level"] == 0.9
+    model.recalibrate(found)
+    assert load_model(folder / "model.npz").labels_.tolist() == model.labels_.tolist()
+    capsys.readouterr()
+    assert run("fit", "iris", *QUICK, "--recalibrate", "--out", tmp_path / "no") == 2
+    assert "--recalibrate must be given with an audit" in capsys.readouterr().err
 
 
 def test_masses_are_those_of_the_library_to_the_byte(fitted):

@@ -35,7 +35,7 @@ def cells(found):
 
 
 def test_rivals_are_structures_families_and_numbers(found):
-    structures = {(c, name) for c in (2, 3, 4) for name in STRUCTURES}
+    structures = {(c, name) for c in (1, 2, 3, 4) for name in STRUCTURES}
     families = {(3, name) for name in ("t", "t-EII", "skew-t", "skew-t-EII")}
     assert cells(found) == (structures | families) - {(3, "EII")}
 
@@ -55,6 +55,35 @@ def test_the_table_has_one_row_for_each_rival_best_first(model, found):
     np.testing.assert_array_equal(table["plausible"], table["lead"] >= -2.0)
     assert table["outside"].between(0.0, 1.0).all()
     assert not table.duplicated(["n_clusters", "model"]).any()
+
+
+@pytest.mark.filterwarnings("ignore::credpart.errors.DegeneracyWarning")
+def test_special_cases_of_the_fit_are_nested():
+    model = CalibratedClustering(3, model="VEI", **OPTIONS).fit(X)
+    table = rivals(model).table
+    nested = table[table["nested"]]
+    assert set(nested["model"]) == {"EII", "VII", "EEI"}
+    assert (nested["n_clusters"] == 3).all()
+    fits, _ = _rivals.fit_rivals(model.result_)
+    own = model.mixture_
+
+    def criterion(fit):
+        k, n = fit.n_parameters, len(X)
+        return 2.0 * (fit.loglik - k * n / (n - k - 1))  # [HT89]_
+
+    found = [fits[cell] for cell in zip(table["n_clusters"], table["model"], strict=True)]
+    expected = [criterion(fit) - criterion(own) for fit in found]
+    np.testing.assert_allclose(table["lead_aicc"], expected)
+    assert _rivals.corrected_aic(replace(own, n_objects=own.n_parameters + 1)) == -np.inf
+
+
+def test_a_table_that_was_stored_without_nested_rivals_is_read(found):
+    told = found.to_dict()
+    for row in told["table"]:
+        del row["nested"], row["lead_aicc"]
+    table = _rivals.Rivals.from_dict(told).table
+    assert not table["nested"].any()
+    assert table["lead_aicc"].isna().all()
 
 
 def test_a_wider_bound_has_more_plausible_rivals(model, found):
@@ -186,7 +215,7 @@ def test_few_objects_have_few_rivals():
     few = np.array([[0.0, 0.0], [0.1, 1.0], [5.0, 0.3], [5.2, 1.1]])
     model = CalibratedClustering(3, model="EII", n_replicates=20, random_state=0)
     numbers = {c for c, _ in cells(rivals(model.fit(few)))}
-    assert numbers == {2, 3}
+    assert numbers == {1, 2, 3}
 
 
 def test_what_cannot_be_compared_is_refused(model):

@@ -86,8 +86,9 @@ class ColumnName:
 class Call:
     """What to type, ready to paste: another fit with other settings, or a method of the fit."""
 
-    settings: tuple[Setting, ...]
+    settings: tuple[Setting, ...]  # as a command has them
     method: str = "fit"
+    argument: str = ""  # what the method takes in Python, if not the settings
 
     def render(self, words: Vocabulary) -> str:
         """The line of Python, or the command."""
@@ -119,7 +120,7 @@ class PythonVocabulary:
         given = ", ".join(f"{one.name}={one.value!r}" for one in call.settings)
         if call.method == "fit":
             return f"model.set_params({given}).fit(X)"
-        return f"model.{call.method}({given})"
+        return f"model.{call.method}({call.argument or given})"
 
 
 PYTHON = PythonVocabulary()

@@ -8,6 +8,8 @@ which objects are in another cluster?
 References
 ----------
 .. [KR95] Kass, Raftery: Bayes factors.  Journal of the American Statistical Association 90, 1995.
+.. [HT89] Hurvich, Tsai: Regression and time series model selection in small samples.
+   Biometrika 76, 1989.
 """
 
 import warnings
@@ -30,7 +32,7 @@ from credpart.mixture.covariance.structures import ONE_DIMENSION, STRUCTURES
 from credpart.mixture.families.base import OUTLIER
 from credpart.mixture.fit import MixtureFit, SearchOptions
 from credpart.mixture.known_labels import NOTHING
-from credpart.mixture.models import MODELS, Model, rows_of
+from credpart.mixture.models import MODELS, Model, rows_of, special_cases
 from credpart.mixture.posteriors import most_probable
 from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.selection import select
@@ -48,8 +50,20 @@ FAMILIES = ("t", "skew-t")  # with the structure of the fit, and with the most g
 MUCH = 0.2  # share of pairs outside that a user should know of
 MOST_OBJECTS = 1000  # whose pairs are counted: 499 500 pairs
 ROUNDING = 1e-9  # by which a probability may miss a bound
-COLUMNS = ("n_clusters", "model", "bic", "lead", "plausible", "outside", "relabelled", "left_set")
-KINDS = dict(zip(COLUMNS, (int, str, float, float, bool, float, int, int), strict=True))
+KINDS = {
+    "n_clusters": int,
+    "model": str,
+    "bic": float,
+    "lead": float,
+    "plausible": bool,
+    "outside": float,
+    "relabelled": int,
+    "left_set": int,
+    "lead_aicc": float,
+    "nested": bool,
+}
+COLUMNS = tuple(KINDS)
+UNKNOWN = {"lead_aicc": float("nan"), "nested": False}  # of results stored without these columns
 CHANGES = ("n_clusters", "model", "object", "label", "set_label", "rival_label")
 OWN = ("model", "n_clusters", "bic")  # what is said of the fit itself
 
@@ -65,7 +79,9 @@ class Rivals:
         it is ``plausible`` if that is at least ``-bound``.  ``outside`` is the share of pairs whose
         P_ij under the rival lies outside the interval of the fit.  ``relabelled`` counts the
         objects that are in another cluster, ``left_set`` those whose cluster is not even in the
-        set of clusters that has their highest mass.
+        set of clusters that has their highest mass.  ``lead_aicc`` is the lead by AIC, corrected
+        for small samples, which asks less of a model with more parameters; ``nested`` says whether
+        the rival has as many clusters and a model that is a special case of the fitted one.
     objects : DataFrame
         One row for each object that a plausible rival relabels: its name, its label and its set of
         highest mass in the fit, and its label under the rival, counted from 1; 0 is a cluster that
@@ -144,7 +160,9 @@ class Rivals:
         import pandas as pd
 
         return cls(
-            table=pd.DataFrame(values["table"], columns=list(COLUMNS)).astype(KINDS),
+            table=pd.DataFrame(
+                [UNKNOWN | row for row in values["table"]], columns=list(COLUMNS)
+            ).astype(KINDS),
             objects=pd.DataFrame(values["objects"], columns=list(CHANGES)),
             missing={(int(c), str(model)): str(why) for c, model, why in values["missing"]},
             n_pairs=int(values["n_pairs"]),
@@ -190,11 +208,11 @@ def rivals(
     -----
     Fitted are, with the number of clusters of the fit: all models that were tried, all covariance
     structures of Gaussian mixtures, and the families t and skew-t, with the structure of the fit
-    and with the most general one.  With one cluster less and one more than the fit has, and than
-    the least and the largest number that were tried: the models that were tried, and all
-    structures.  Of data with categories, only the models that were tried.  Searches start from the
-    clusters of the fit, or from one partition for another number of clusters, and from nested
-    models; fits that the selection has found are taken over.
+    and with the most general one.  With one cluster alone, with one less and one more than the
+    fit has, and than the least and the largest number that were tried: the models that were tried,
+    and all structures.  Of data with categories, only the models that were tried.  Searches start
+    from the clusters of the fit, or from one partition for another number of clusters, and from
+    nested models; fits that the selection has found are taken over.
 
     Rivals that are not plausible do not count, however different they are.  Pairs count as often
     as their objects' weights say; of more than 1000 objects, the pairs of 1000 random ones are
@@ -228,8 +246,9 @@ def fit_rivals(
     most = min(most, int(np.ceil(data.weights.sum())) - 1)
     c, tried = chosen.n_clusters, result.selection.numbers
     fewest = max(1, known.n_named)
-    near = {c - 1, c + 1, min(tried) - 1, max(tried) + 1} & set(range(fewest, most + 1)) - {c}
-    others = sorted(k for k in near if known.may_be(k))
+    # One cluster is always among them: objects without any clusters can be cut into several.
+    compared = {1, c - 1, c + 1, min(tried) - 1, max(tried) + 1} - {c}
+    others = sorted(k for k in compared & set(range(fewest, most + 1)) if known.may_be(k))
     given = rows_of(one for one in result.models if not isinstance(one, str) or one in MODELS)
     structures, families = comparable_models(chosen, given)
     search = SearchOptions.check(options.limits, 1, options.seed, n_jobs)
@@ -291,6 +310,7 @@ def compare_rivals(
     in_set = partition.focal_sets[partition.set_labels]  # (n, c)
     names = np.array(set_names(partition.focal_sets, partition.cluster_names), dtype=object)
     ids = np.array(result.ids, dtype=object)
+    nested = special_cases(chosen.model)
     table, objects = [], []
     for (c, model), fit in sorted(fits.items(), key=lambda item: -item[1].bic):
         posteriors = fit.posteriors_of(values)
@@ -302,7 +322,9 @@ def compare_rivals(
         is_plausible = bool(lead >= -bound)
         outside = pairs.share_outside(posteriors[rows])
         counts = int(is_other.sum()), int(has_left.sum())
-        table.append((c, model, fit.bic, lead, is_plausible, outside, *counts))
+        is_nested = c == chosen.n_clusters and model in nested
+        others = corrected_aic(fit) - corrected_aic(chosen), is_nested
+        table.append((c, model, fit.bic, lead, is_plausible, outside, *counts, *others))
         for i in np.flatnonzero(is_other) if is_plausible else ():
             label, sets = result.labels[i] + 1, names[partition.set_labels[i]]
             objects.append((c, model, ids[i], label, sets, labels[i] + 1))
@@ -316,6 +338,12 @@ def compare_rivals(
         n_clusters=chosen.n_clusters,
         bic=chosen.bic,
     )
+
+
+def corrected_aic(fit: MixtureFit) -> float:
+    """AIC for small samples [HT89]_: larger is better; minus infinity without enough objects."""
+    k, left = fit.n_parameters, fit.n_objects - fit.n_parameters - 1.0
+    return fit.aic - 2.0 * k * (k + 1.0) / left if left > 0.0 else -np.inf
 
 
 def intervals_among(result: CalibratedResult, rows: IntArray) -> PairwiseIntervals:

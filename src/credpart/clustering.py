@@ -361,8 +361,10 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
         EvidentialPartition(n_objects=11, n_clusters=2, n_focal_sets=2)
         """
         check_is_fitted(self)
+        if level is None and self.result_.options.nominal_level != self.level:
+            level = self.level  # else it stays the one that an audit recommended for this level
         self.result_ = self.result_.refit_partition(
-            level=self.level if level is None else level,
+            level=level,
             focal_sets=self.focal_sets if focal_sets is None else focal_sets,
             omega=self.omega if omega is None else omega,
             overlap=self.overlap if overlap is None else overlap,

@@ -16,6 +16,7 @@ def mixture_and_replicates(result: CalibratedResult) -> dict[str, Any]:
         "bic": mixture.bic,
         "criterion": options.criterion,
         "level": options.level,
+        "nominal_level": options.nominal_level,
         "replicates": replicates.counts(),
         "replicate_models": replicates.chosen(),
         "n_compared": len(result.sample.rows),

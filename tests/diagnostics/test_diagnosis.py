@@ -7,7 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credpart import ECM, CalibratedClustering, EvidentialPartition, audit, diagnose, fit_mixture
+from credpart import (
+    ECM,
+    CalibratedClustering,
+    EvidentialPartition,
+    audit,
+    diagnose,
+    fit_mixture,
+    rivals,
+)
 from credpart._messages import Setting
 from credpart.cli.vocabulary import ShellVocabulary
 from credpart.datasets import load_iris, make_mixture1
@@ -98,12 +106,14 @@ def test_an_audit_that_falls_short_is_the_verdict_and_its_level_the_advice(good)
     said = {f.topic: f for f in found.findings}["level"]
     assert said.text.startswith("on 2 data sets drawn from the mixture, 90 % intervals cover")
     made = audit(good, 2, n_replicates=200)
-    short = replace(made, coverage=0.8, recommended_level=0.96, is_reached=True)
+    level = {"recommended_level": 0.96, "is_reached": True}
+    short = replace(made, coverage=0.8, standard_error=0.04, **level)
     judged = diagnose(good, audit=short, rivals=False)
     assert judged.grade == "poor"
-    assert judged.advice[0].change == "model.refit_partition(level=0.96)"
-    near = replace(short, coverage=0.86)
-    assert diagnose(good, audit=near, rivals=False).grade == "caution"
+    assert judged.advice[0].change == "model.recalibrate(diagnosis.audit)"
+    for coverage, error in ((0.86, 0.01), (0.8, 0.06), (0.8, np.nan)):  # it may be .85 or more
+        near = replace(short, coverage=coverage, standard_error=error)
+        assert diagnose(good, audit=near, rivals=False).grade == "caution"
     without = replace(short, is_reached=False)
     assert diagnose(good, audit=without, rivals=False).advice[0].change == ""
 
@@ -120,6 +130,68 @@ def test_a_given_model_is_held_against_others():
     assert "explains the data better" in {f.topic: f for f in found.findings}["rival models"].text
 
 
+@pytest.fixture(scope="module")
+def compared(good):
+    return rivals(good)
+
+
+def with_rival(evidence, compared, **changes):
+    """The finding on one rival: VEI with 3 clusters, or as the changes say."""
+    columns = {"n_clusters": 3, "model": "VEI", "lead": 10.0, "plausible": True, "outside": 0.16}
+    columns |= {"lead_aicc": 10.0, "nested": False, **changes}
+    rival = compared.table.head(1).assign(**columns)
+    return findings.rival_models(evidence._replace(rivals=replace(compared, table=rival)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "problem"),  # were it true, 84 % of the pairs would be covered
+        ({"outside": 0.14}, "caution"),
+        ({"lead": 5.0}, "caution"),
+        ({"lead": 5.0, "outside": 0.14}, "ok"),
+        ({"lead_aicc": -1.0}, "caution"),  # simpler, and something is missing
+        ({"lead_aicc": -1.0, "outside": 0.0}, "caution"),
+        ({"nested": True}, "note"),  # were it true, the fit would be true as well
+        ({"nested": True, "lead": 5.0}, "ok"),
+        ({"plausible": False, "lead": -5.0, "outside": 1.0}, "ok"),
+    ],
+)
+def test_a_rival(evidence, compared, changes, expected):
+    assert with_rival(evidence, compared, **changes).severity == expected
+
+
+def test_what_a_rival_may_leave_outside_depends_on_the_coverage_asked_for(evidence, compared):
+    # Half of the pairs are outside 50 % intervals, even of a fit that is right.
+    half = evidence._replace(nominal_level=0.5)
+    assert with_rival(half, compared, outside=0.54).severity == "caution"
+    assert with_rival(half, compared, outside=0.56).severity == "problem"
+
+
+def test_rivals_that_the_data_do_not_decide_between(evidence, compared):
+    choose = with_rival(evidence, compared, lead=0.0)
+    change = "model.set_params(model=['EII', 'VEI'], selection='each').fit(X)"
+    assert choose.change == change
+    tried = {**evidence.selection.fits, (3, "VEI"): evidence.mixture}
+    chosen = evidence._replace(selection=replace(evidence.selection, fits=tried))
+    once = chosen._replace(is_chosen_once=True)
+    assert with_rival(once, compared, lead=0.0).change == change
+    for found in (
+        with_rival(chosen, compared, lead=0.0),  # each replicate has chosen between them
+        with_rival(evidence, compared, lead=0.0, n_clusters=2),
+    ):
+        assert "no setting does: report both answers" in found.advice
+
+
+def test_a_level_that_an_audit_recommends_stays_with_other_sets():
+    model = fitted(GOOD, n_replicates=60)
+    found = audit(model, 2)
+    model.recalibrate(replace(found, recommended_level=0.95)).refit_partition(focal_sets="full")
+    assert (model.intervals_.level, model.result_.options.nominal_level) == (0.95, 0.9)
+    assert gather_evidence(model.result_).nominal_level == 0.9
+    assert model.refit_partition(level=0.8).refit_partition().intervals_.level == 0.9
+
+
 def test_the_largest_number_tried_is_said(evidence):
     found = findings.edge(evidence._replace(selection=replace(evidence.selection, numbers=[2, 3])))
     assert found.severity == "caution"
@@ -133,13 +205,16 @@ def test_advice_is_ranked_and_changes_a_setting_once():
     fewer, more = (findings.change_of((Setting("n_clusters", c),)) for c in (2, 5))
     given = [one("a", "caution", fewer), one("b", "problem", more), one("c", "note", "")]
     assert [f.topic for f in ranked([*given, one("d", "caution", "")])] == ["b", "d"]
+    # What is said of this fit may not hold of another one, which comes first.
+    rebuilt = one("e", "problem", findings.change_of((Setting("omega", True),), "refit_partition"))
+    assert [f.topic for f in ranked([rebuilt, one("f", "problem", ""), *given])] == ["b", "e", "f"]
 
 
 def test_what_to_type_is_in_the_words_of_the_shell(good):
     short = replace(audit(good, 1, n_replicates=200), coverage=0.8, recommended_level=0.96)
     command = ["credpart", "fit", "a b.csv", "--level=0.9", "--clusters", "3", "--out", "out-2"]
     found = diagnose(good, audit=short, rivals=False).in_words(ShellVocabulary(command=command))
-    again = "credpart fit 'a b.csv' --clusters 3 --out out-2 --level 0.96"
+    again = "credpart fit 'a b.csv' --level=0.9 --clusters 3 --out out-2 --recalibrate"
     assert found.advice[0].change == again
 
 
@@ -277,7 +352,8 @@ class Replicates:
 
     decision = None
 
-    def __init__(self, *counts, models=None):
+    def __init__(self, *counts, models=None, numbers=None):
+        self.numbers = numbers or {}
         self.statuses = dict(zip([s.label for s in Status], counts, strict=False))
         self.models = models or {"EII": sum(counts)}
 
@@ -289,6 +365,9 @@ class Replicates:
 
     def chosen(self):
         return self.models
+
+    def chosen_numbers(self):
+        return self.numbers
 
 
 @pytest.mark.parametrize(
@@ -373,6 +452,18 @@ def test_covered(evidence, covered, expected):
     assert severity(findings.fit_to_intervals, evidence, covered=covered) == expected
 
 
+def test_an_audit_says_what_belief_and_plausibility_hold(evidence, good):
+    made = audit(good, 2, n_replicates=200)
+    divided = Replicates(200, numbers={4: 20, 3: 180})
+    for held, expected in ((0.89, "note"), (0.86, "caution"), (0.7, "problem")):
+        found = replace(made, coverage_partition=held, standard_error_partition=0.05)
+        changes = {"covered": 0.6, "audit": found}
+        assert severity(findings.fit_to_intervals, evidence, **changes) == expected
+        # an audit draws from a mixture of 3 clusters, and does not know of a fourth
+        changes["replicates"] = divided
+        assert severity(findings.fit_to_intervals, evidence, **changes) == "caution"
+
+
 def test_shares_are_not_rounded_up_to_a_threshold(evidence):
     text = findings.fit_to_intervals(evidence._replace(covered=0.89996)).text
     assert "cover the interval of 89.9 % of the pairs" in text
@@ -381,8 +472,22 @@ def test_shares_are_not_rounded_up_to_a_threshold(evidence):
 
 def test_more_sets_are_advised_where_there_are_more(evidence):
     full = EvidentialPartition([[0.5, 0.2, 0.3]], [[1, 0], [0, 1], [1, 1]])
-    found = findings.fit_to_intervals(evidence._replace(covered=0.6, partition=full))
-    assert found.advice.startswith("All sets are allowed already")
+    replicates = Replicates(200, numbers={2: 200})
+    seen = evidence._replace(covered=0.6, partition=full, replicates=replicates)
+    assert findings.fit_to_intervals(seen).advice.startswith("No other sets of clusters help")
+    # replicates with three clusters hold apart what a partition into two cannot
+    divided = seen._replace(replicates=Replicates(200, numbers={3: 110, 2: 90}))
+    found = findings.fit_to_intervals(divided)
+    assert "no setting does: report both answers" in found.advice
+    assert found.change == "model.set_params(n_clusters=3).fit(X)"
+    singles = divided._replace(partition=EvidentialPartition([[1.0, 0.0]], np.eye(2)))
+    assert findings.fit_to_intervals(singles).change == found.change  # no more sets are advised
+    many = EvidentialPartition(np.eye(8)[:1], np.vstack([np.eye(7), np.ones(7)]))
+    whole = evidence._replace(covered=0.6, partition=many, replicates=Replicates(200))
+    assert findings.fit_to_intervals(whole).change == ""  # the set of all is there already
+    without = EvidentialPartition(np.eye(7)[:1], np.eye(7))
+    found = findings.fit_to_intervals(whole._replace(partition=without))
+    assert found.change == "model.refit_partition(omega=True)"
 
 
 @pytest.mark.parametrize(

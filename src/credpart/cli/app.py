@@ -62,6 +62,7 @@ def fit(
     weaken: o.Weaken = False,
     noise: o.Noise = "no",
     audit: o.Audit = "auto",
+    recalibrate: o.Recalibrate = False,
     fit_rows: o.FitRows = None,
     out_of_core: o.OutOfCore = False,
     sample_rows: o.SampleRows = "100000",
@@ -106,7 +107,9 @@ def fit(
     }
     first, *more = source
     again = command_again(out, first)
-    request = Request(first, table, estimator, fit_rows, raw_text, audit, again, tuple(more))
+    request = Request(
+        first, table, estimator, fit_rows, raw_text, audit, recalibrate, again, tuple(more)
+    )
     how = PartitionOptions(sample_rows, dask, resume, dry_run)
     if out_of_core or any(is_in_partitions(one, how) for one in source):
         fit_partitions(request, how, out, force=force, quiet=quiet)

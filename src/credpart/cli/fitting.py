@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from credpart._arrays import IntArray
+from credpart._audit import Audit
 from credpart._checks import check_data, check_data_with_missing, check_integer
 from credpart._files import new_folder, write_or_rescue
 from credpart._messages import Message, RowNumber, Setting
@@ -148,7 +149,11 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
             for names in (objects.groups, objects.strata, objects.known)
         )
         result = model.fit(X.iloc[fitted], groups=groups, strata=strata, labels=labels).result_
+    diagnosis = judged(result, request, quiet=quiet)
     how = {name: request.estimator[name] for name in ("n_jobs", "verbose")}
+    if request.recalibrate:
+        result = result.recalibrate(_audit_of(diagnosis), **how)
+        diagnosis = judged(result, request, quiet=quiet)
     partition = result.partition
     if rows is not None:
         partition = _partition_of_all(result, X, rows, objects.known, how)
@@ -158,9 +163,7 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     altered = [*formula_remarks(objects.ids), *kept_remarks(kept)]
     formulas = [] if request.raw_text else altered
     show_notes(formulas, quiet=quiet)
-    diagnosis = judged(result, request, quiet=quiet).in_words(
-        ShellVocabulary(place, request.command)
-    )
+    diagnosis = diagnosis.in_words(ShellVocabulary(place, request.command))
     remarks = [*remarks, *formulas]
     return Outcome(result, diagnosis, rows, partition, objects.classes, remarks, kept)
 
@@ -170,6 +173,14 @@ def judged(result: CalibratedResult, request: Request, *, quiet: bool) -> Diagno
     jobs = request.estimator["n_jobs"]
     with shown("diagnosis", int(not quiet)) as progress:
         return diagnose(result, audit=request.audit, n_jobs=jobs, progress=progress)
+
+
+def _audit_of(diagnosis: Diagnosis) -> Audit:
+    """The audit that a level is taken from; an error says why there is none."""
+    if diagnosis.audit is None:
+        why = next(one.text for one in diagnosis.findings if one.topic == "level")
+        raise InputError("recalibrate", "be given with an audit", Message(why))
+    return diagnosis.audit
 
 
 def check_jobs(value: Any) -> None:

@@ -41,6 +41,7 @@ class Request:
     fit_rows: Any  # how many rows to fit; None is all
     raw_text: bool = False  # whether names that look like formulas are written as they are
     audit: Any = "auto"  # data sets of a quick audit
+    recalibrate: bool = False  # whether the level is the one that the audit recommends
     command: Sequence[str] = ("credpart", "fit", "SOURCE")  # that fits again, with another folder
     more: tuple[str, ...] = ()  # other files with the same columns
 

@@ -193,6 +193,14 @@ Audit = Annotated[
         rich_help_panel=RUN,
     ),
 ]
+Recalibrate = Annotated[
+    bool,
+    typer.Option(
+        "--recalibrate",
+        help="Use the level at which intervals hold --level, as the quick audit says",
+        rich_help_panel=MODEL,
+    ),
+]
 FitRows = Annotated[
     Any,
     typer.Option(

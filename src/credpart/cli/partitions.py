@@ -60,6 +60,8 @@ def fit_partitions(
         raise InputError("source", "be files for a run out of core", source)
     if request.fit_rows is not None:
         raise InputError("fit_rows", "not be given with data in partitions", request.fit_rows)
+    if request.recalibrate:
+        raise InputError("recalibrate", "not be given with data in partitions", True)
     check_jobs(request.estimator["n_jobs"])
     table["transform"] = None if transform.name == "none" else transform
     estimator = dict(request.estimator)

@@ -23,7 +23,7 @@ from credpart.cli.profile_tables import full_profile, left_out, short_profile
 from credpart.cli.streams import harmless
 from credpart.cli.vocabulary import in_shell
 from credpart.comparison import Comparison
-from credpart.diagnostics.diagnosis import URGENT
+from credpart.diagnostics.diagnosis import URGENT, level_in_words
 from credpart.focal import check_cluster_names
 from credpart.metrics import confusion
 from credpart.mixture import Selection
@@ -76,7 +76,7 @@ def show_fit(title: str, summary: Mapping[str, Any], outcome: Outcome, folder: P
     console.print(
         f"[bold]{escape(title)}[/]: {n} objects, {c} "
         f"cluster{'s' * (c != 1)}, model {summary['model']}, "
-        f"{100 * summary['level']:.4g} % intervals from {B} replicates"
+        f"{level_in_words(summary['level'], summary['nominal_level'])} from {B} replicates"
     )
     if summary["n_fitted"] < n:
         console.print(f"{summary['n_fitted']} rows were fitted, the others scored against them.")

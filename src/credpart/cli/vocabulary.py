@@ -58,6 +58,7 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
     "n_jobs": "--jobs",
     "n_datasets": "--datasets",
     "audit": "--audit",
+    "recalibrate": "--recalibrate",
     "methods": "--methods",
     "picture": "--kind",
     "out": "--out",

@@ -267,19 +267,31 @@ def judge(seen: Evidence) -> Diagnosis:
 
 
 def ranked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Findings with advice, the most urgent first; a setting is changed by one of them only."""
+    """Findings with advice, the most urgent first; a setting is changed by one of them only.
+
+    Of two that are as urgent, one that asks for another fit comes first, as what is said of this
+    one may not hold of that; and one that names nothing to type comes last.
+    """
     urgent = [finding for finding in findings if finding.advice and finding.severity in URGENT]
-    urgent.sort(key=lambda finding: -SEVERITIES.index(finding.severity))
+    urgent.sort(key=lambda one: (-SEVERITIES.index(one.severity), _effort(one)))
     changed: set[str] = set()
     kept = []
     for finding in urgent:
-        parts = finding.change.parts if isinstance(finding.change, Message) else ()
-        calls = [part for part in parts if isinstance(part, Call)]
-        settings = {setting.name for call in calls for setting in call.settings}
+        settings = {setting.name for call in _calls(finding) for setting in call.settings}
         if not settings & changed:
             kept.append(finding)
             changed |= settings
     return tuple(kept)
+
+
+def _calls(finding: Finding) -> list[Call]:
+    parts = finding.change.parts if isinstance(finding.change, Message) else ()
+    return [part for part in parts if isinstance(part, Call)]
+
+
+def _effort(finding: Finding) -> int:
+    methods = [call.method for call in _calls(finding)]
+    return 2 if not methods else int("fit" not in methods)
 
 
 def _audited(
@@ -342,7 +354,8 @@ def summarise(result: CalibratedResult) -> str:
     return "\n".join(
         [
             f"{partition.n_objects} objects, {c} cluster{'s' * (c != 1)}: "
-            f"model {result.mixture.model}, {_level_in_words(result)} "
+            f"model {result.mixture.model}, "
+            f"{level_in_words(result.intervals.level, result.options.nominal_level)} "
             f"from {len(result.replicates)} replicates{_compared(result)}",
             *word_lines(partition),
             *([f"{missing}."] if (missing := missing_cells(result.data)) else []),
@@ -353,11 +366,10 @@ def summarise(result: CalibratedResult) -> str:
     )
 
 
-def _level_in_words(result: CalibratedResult) -> str:
+def level_in_words(level: float, nominal: float | None) -> str:
     """The level of the intervals, and after an audit the one that was asked for."""
-    nominal, level = result.options.nominal_level, result.intervals.level
     if nominal is None:
-        return f"{100.0 * level:g} % intervals"
+        return f"{100.0 * level:.4g} % intervals"
     return f"{100.0 * nominal:g} % intervals (recalibrated to level {level:.4g})"
 
 
@@ -397,6 +409,7 @@ def gather_evidence(
         replicates=result.replicates,
         partition=partition,
         level=result.intervals.level,
+        nominal_level=result.options.nominal_level or result.intervals.level,
         is_chosen_once=result.options.selection == "once",
         sizes=weights @ posteriors,
         normality=normality,

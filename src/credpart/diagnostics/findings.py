@@ -13,7 +13,7 @@ from credpart._arrays import Array
 from credpart._audit import Audit
 from credpart._bootstrap import Replicates
 from credpart._messages import Call, Message, Name, Setting, Vocabulary, in_words
-from credpart._rivals import MUCH, Rivals
+from credpart._rivals import Rivals
 from credpart.diagnostics.normality import MOST_ROWS
 from credpart.focal import set_names
 from credpart.mixture.fit import MixtureFit
@@ -25,7 +25,10 @@ from credpart.partition.describe import counts_by_size
 if TYPE_CHECKING:
     import pandas as pd
 
-# How far below its level coverage may be before it is said, and before it is a problem.
+# How far below its level coverage may be before it is said, and before it is a problem.  The pairs
+# of a data set stand or fall together, so that 8 data sets measure coverage to within .05 or so: a
+# problem has to be larger than that by more than the standard error, else a fit that holds its
+# level would be one in every fifth audit.
 SHORTFALL, GREAT_SHORTFALL = 0.02, 0.05
 # Share of the objects that are exact copies of others, from which it is asked where they come from.
 COPIES = 0.2
@@ -45,7 +48,7 @@ COVERED, HARDLY_COVERED = 0.9, 0.5
 # the evidence is strong.
 STRONG = 6.0
 FULL = 5  # clusters up to which all sets of them are advised
-OMEGA = Setting("omega", True)
+OMEGA, RECALIBRATE = Setting("omega", True), Setting("recalibrate", True)
 
 SEVERITIES = (
     "ok",
@@ -102,6 +105,7 @@ class Evidence(NamedTuple):
     replicates: Replicates
     partition: EvidentialPartition
     level: float
+    nominal_level: float  # the coverage asked for, which is lower where an audit raised the level
     is_chosen_once: bool
     sizes: Array  # (c,): effective numbers of objects of the clusters
     normality: "pd.DataFrame | None"
@@ -129,15 +133,22 @@ def coverage(seen: Evidence) -> Finding:
         f"{_percent(found.level)} intervals cover {_percent(found.coverage)} of the pairs "
         f"(standard error {_percent(found.standard_error)})"
     )
-    if found.coverage >= wanted - SHORTFALL:
-        return Finding(topic, "ok", text, "")
-    severity = "caution" if found.coverage >= wanted - GREAT_SHORTFALL else "problem"
+    severity = _held(found.coverage, found.standard_error, wanted)
+    if severity == "ok":
+        return Finding(topic, severity, text, "")
     if not found.is_reached:
         advice = f"{_simpler(seen)}, or gather more objects: no level makes up for it."
         return Finding(topic, severity, text, advice)
-    change = change_of((Setting("level", found.recommended_level),), "refit_partition")
+    change = Message(Call((RECALIBRATE,), "recalibrate", "diagnosis.audit"))
     advice = f"Intervals of level {found.recommended_level:.4g} would cover {_percent(wanted)}."
     return Finding(topic, severity, text, advice, change)
+
+
+def _held(coverage: float, standard_error: float, wanted: float) -> str:
+    """Whether a coverage that an audit measured is the one asked for; its error may be NaN."""
+    if coverage >= wanted - SHORTFALL:
+        return "ok"
+    return "problem" if coverage + standard_error < wanted - GREAT_SHORTFALL else "caution"
 
 
 def rival_models(seen: Evidence) -> Finding:
@@ -146,31 +157,55 @@ def rival_models(seen: Evidence) -> Finding:
     if isinstance(found, str):
         return Finding(topic, "note", f"other models were not compared: {found}", "")
     plausible = found.plausible
-    much = plausible[plausible["outside"] > MUCH]
-    if much.empty:
-        better = plausible[plausible["lead"] >= STRONG]
-        if better.empty:
-            most = f", and move at most {_percent(plausible['outside'].max())} of the pairs"
-            text = (
-                f"{len(plausible)} of {len(found.table)} other models are as plausible"
-                f"{most if len(plausible) else ''}"
-            )
-            return Finding(topic, "ok", text, "")
-        much = better
-    # The one that explains the data best, of those that change the answer.
-    best = much.sort_values("lead", ascending=False, kind="stable").iloc[0]
-    c, model, lead, outside = (best[name] for name in ("n_clusters", "model", "lead", "outside"))
+    # A special case of the fit does not contradict it: where the one is true, so is the other.
+    others = plausible[~plausible["nested"]]
+    is_preferred = others["lead"] >= STRONG
+    # Where a rival is true, the intervals cover the pairs that it leaves inside.
+    is_other = others["outside"] > 1.0 - (seen.nominal_level - GREAT_SHORTFALL)
+    # BIC prefers a simple model until there are many objects, even if it leaves out something
+    # that matters.  Where AICc would not leave it out, the data do not decide.
+    is_better = is_preferred & ~(others["lead_aicc"] < 0.0)
+    others = others.assign(is_other=is_other, is_better=is_better)[is_other | is_preferred]
+    order = ["is_other", "is_better", "lead"]
+    objection = others.sort_values(order, ascending=False, kind="stable").head(1)
+    if objection.empty:
+        most = f", and move at most {_percent(plausible['outside'].max())} of the pairs"
+        text = (
+            f"{len(plausible)} of {len(found.table)} other models are as plausible"
+            f"{most if len(plausible) else ''}"
+        )
+        return _nested_rival(plausible, text)
+    best = objection.iloc[0]
+    c, model, lead = int(best["n_clusters"]), str(best["model"]), float(best["lead"])
     named = f"model {model} with {c} cluster{'s'[: int(c != 1)]}"
     compared = f"its BIC is {abs(lead):.1f} {'higher' if lead > 0 else 'lower'}"
-    change = change_of((Setting("n_clusters", int(c)), Setting("model", str(model))))
-    moved = f"puts {_percent(outside)} of the pairs outside their intervals"
-    if lead >= STRONG:
+    moved = f"puts {_percent(best['outside'])} of the pairs outside their intervals"
+    change = change_of((Setting("n_clusters", c), Setting("model", model)))
+    if best["is_better"]:
         text = f"{named} explains the data better ({compared}), and {moved}"
-        severity = "problem" if outside > MUCH else "caution"
+        severity = "problem" if best["is_other"] else "caution"
         return Finding(topic, severity, text, "Fit that model.", change)
-    text = f"{named} explains the data as well ({compared}), but {moved}"
-    advice = "The data do not decide between the two: compare the answers."
-    return Finding(topic, "caution", text, advice, change)
+    compared += ", its AICc lower" if lead >= STRONG else ""
+    linked = "but" if best["is_other"] else "and"
+    text = f"{named} explains the data as well ({compared}), {linked} {moved}"
+    is_tried = (c, model) in seen.selection.fits and not seen.is_chosen_once
+    if c != seen.mixture.n_clusters or is_tried:
+        advice = "The data do not decide between the two, and no setting does: report both answers."
+        return Finding(topic, "caution", text, advice, change)
+    both = Setting("model", [seen.mixture.model, model]), Setting("selection", "each")
+    advice = "The data do not decide between the two: let each replicate choose."
+    return Finding(topic, "caution", text, advice, change_of(both))
+
+
+def _nested_rival(plausible: "pd.DataFrame", text: str) -> Finding:
+    """No objection; but a special case of the model may be enough."""
+    simple = plausible[plausible["nested"] & (plausible["lead"] >= STRONG)]
+    if simple.empty:
+        return Finding("rival models", "ok", text, "")
+    best = simple.sort_values("lead", ascending=False, kind="stable").iloc[0]
+    text += f"; model {best['model']}, a special case, has a BIC that is {best['lead']:.1f} higher"
+    change = change_of((Setting("model", str(best["model"])),))
+    return Finding("rival models", "note", text, "Intervals may be shorter with it.", change)
 
 
 def edge(seen: Evidence) -> Finding:
@@ -328,14 +363,28 @@ def fit_to_intervals(seen: Evidence) -> Finding:
         f"to within {MARGIN:g}; RMSE {seen.rmse:.3f}"
     )
     severity = _graded(seen.covered, COVERED, HARDLY_COVERED)
-    is_full = len(seen.partition.focal_sets) >= 2**seen.partition.n_clusters - 1
     if severity == "ok":
         return Finding("fit to the intervals", severity, text, "")
+    c, sets = seen.partition.n_clusters, seen.partition.focal_sets
+    others = {k: count for k, count in seen.replicates.chosen_numbers().items() if k != c}
+    number, count = max(others.items(), key=lambda item: item[1], default=(c, 0))
+    is_divided = count >= 0.5 * (1.0 - seen.level) * len(seen.replicates)  # enough to set a bound
+    if is_divided:
+        text += f"; {count} of {len(seen.replicates)} replicates have {number} clusters"
+        advice = f"A partition into {c} cannot show it, and no setting does: report both answers."
+        change = change_of((Setting("n_clusters", number),))
+        return Finding("fit to the intervals", severity, text, advice, change)
+    if isinstance(seen.audit, Audit):  # the audit has measured what it does
+        held, error = seen.audit.coverage_partition, seen.audit.standard_error_partition
+        severity = _held(held, error, seen.audit.nominal_level)
+        severity = "note" if severity == "ok" else severity
+        text += f"; on data sets drawn from the mixture they hold {_percent(held)} of the pairs"
+    wider = Setting("focal_sets", "full") if c <= FULL else OMEGA
+    is_full = len(sets) >= 2**c - 1 or (wider is OMEGA and bool(sets.all(axis=1).any()))
     if is_full:
-        advice = "All sets are allowed already: look for another model, or for more objects."
+        advice = "No other sets of clusters help: read the intervals beside the masses."
         return Finding("fit to the intervals", severity, text, advice)
-    sets = Setting("focal_sets", "full") if seen.partition.n_clusters <= FULL else OMEGA
-    change = change_of((sets,), "refit_partition")
+    change = change_of((wider,), "refit_partition")
     return Finding("fit to the intervals", severity, text, "Allow more sets of clusters.", change)
 
 

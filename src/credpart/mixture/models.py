@@ -222,6 +222,16 @@ MODELS: Mapping[str, Model] = {
 }
 
 
+def special_cases(name: str) -> set[str]:
+    """All models nested in one, directly or not; none are known of a family of one's own.
+
+    >>> sorted(special_cases("EEE"))
+    ['EEI', 'EII']
+    """
+    direct = MODELS[name].nested if name in MODELS else ()
+    return set(direct).union(*map(special_cases, direct))
+
+
 CAN_MISS = Message(REMEDY, " Or take them as missing at random: ", Setting("missing", "model"), ".")
 CANNOT_MISS = (
     f"{REMEDY} Gaussian, t and contaminated mixtures can also take them as missing at random."
