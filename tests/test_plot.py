@@ -600,7 +600,7 @@ def test_certain_objects_are_pale(fitted):
     back = [int(np.flatnonzero((place == SAMPLE.X).all(axis=1))[0]) for place in places]
     full = colours(3)[fit.predict(SAMPLE.X)][back]
     depth = ((1 - faces) / (1 - full)).mean(axis=1)
-    np.testing.assert_allclose(depth, 0.25 + 0.75 * np.minimum(1.0, 2.0 * doubt[back]))
+    np.testing.assert_allclose(depth, 0.25 + 0.75 * np.sqrt(doubt[back] / doubt.max()))
 
 
 def test_sets_of_many_clusters_have_different_fillings():

@@ -18,6 +18,7 @@ def mixture_and_replicates(result: CalibratedResult) -> dict[str, Any]:
         "level": options.level,
         "replicates": replicates.counts(),
         "replicate_models": replicates.chosen(),
+        "weakening": result.weakening if options.weaken else None,
         "n_compared": len(result.sample.rows),
         "seed": options.seed,
         "version": __version__,

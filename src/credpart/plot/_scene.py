@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
+from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull, QhullError
 
@@ -34,6 +35,7 @@ from credpart.plot._plane import Plane, check_view, class_codes, plane
 
 Features = Sequence[int | str] | None
 FEWEST = 8  # points from which on some can be called far from the others
+HALO = withStroke(linewidth=3.0, foreground="white")  # else objects of its colour hide a line
 FENCE = 15.0  # of normal points fewer than 1 in 10 000 are further from the middle
 
 
@@ -192,5 +194,5 @@ def ellipse(mean: Array, covariance: Array, radius: float, colour: Any) -> Ellip
     narrow, wide = 2.0 * radius * np.sqrt(variances)
     return Ellipse(
         (float(mean[0]), float(mean[1])), wide, narrow, angle=angle, fill=False,
-        edgecolor=colour, linewidth=1.5,
+        edgecolor=colour, linewidth=1.5, path_effects=[HALO],
     )  # fmt: skip

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 
 from credpart._checks import check_threshold
 from credpart.focal import check_cluster_names
@@ -21,7 +22,7 @@ from credpart.plot._canvas import (
     new_axes,
     plain,
 )
-from credpart.plot._palette import GREY, SYMBOLS, colours, symbols
+from credpart.plot._palette import GREY, OUTLIER_SYMBOL, SYMBOLS, colours, symbols
 
 BORDER: dict[str, Any] = {"color": GREY, "linewidth": 0.8}
 
@@ -45,7 +46,8 @@ def doubt(
     Axes
         Sure objects lie below the broken line in the corner, overlapping ones along the horizontal
         axis and undecided ones along the vertical one.  Colours and symbols are clusters.  Outlying
-        objects, where there are any, have a ring.  Of more than 20 000 objects a random sample is
+        objects, where there are any, have a ring, since they may lie in the corner too; those in no
+        cluster are grey.  Of more than 20 000 objects a random sample is
         drawn, and a note says so; the counts are those of all.
 
     Examples
@@ -57,13 +59,15 @@ def doubt(
     'overlap: mass of other single clusters'
     """
     threshold = check_threshold("threshold", threshold)
-    parts, labels = partition_doubt(partition), partition.labels
+    parts, labels = partition_doubt(partition), partition.labels_or_outlier
     codes = word_codes(parts, threshold)
     names = check_cluster_names(partition.cluster_names, partition.n_clusters)
     palette, points = colours(len(names)), np.column_stack([parts.overlap, parts.undecided])
+    with_grey = np.vstack([palette, to_rgb(GREY)])  # the last, so that -1 is grey
     ax = new_axes(ax, (6.4, 5.0))
     _draw_regions(ax, 1.0 - threshold)
-    draw_objects(ax, points, palette[labels], labels)
+    own = np.where(labels < 0, OUTLIER_SYMBOL, labels)
+    draw_objects(ax, points, with_grey[labels], own)
     keys = [
         marker_key(f"cluster {plain(name)}", SYMBOLS[code], colour)
         for name, code, colour in zip(names, symbols(np.arange(len(names))), palette, strict=True)
@@ -76,6 +80,8 @@ def doubt(
         edge: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.6}
         ax.scatter(ringed[:, 0], ringed[:, 1], s=area, **edge)
         keys.append(marker_key("outlying", "o", "black", fillstyle="none"))
+    if (labels < 0).any():
+        keys.append(marker_key("in no cluster", SYMBOLS[OUTLIER_SYMBOL], GREY))
     beside(ax, keys)
     counts = np.bincount(codes, minlength=len(WORDS))
     told = [
