@@ -121,13 +121,13 @@ def plain(name: object) -> str:
     return str(name).replace("$", r"\$")
 
 
-def shortened(name: str) -> str:
+def shortened(name: str, longest: int = LONGEST) -> str:
     """A name that leaves room for the picture.
 
     >>> shortened("the proportion of objects in the left half")
     'the proportion of objects i…'
     """
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def object_names(index: Any, rows: ArrayLike) -> list[str]:

@@ -45,7 +45,8 @@ def doubt(
     -------
     Axes
         Sure objects lie below the broken line in the corner, overlapping ones along the horizontal
-        axis and undecided ones along the vertical one.  Colours and symbols are clusters.  Outlying
+        axis and undecided ones along the vertical one.  Colours and symbols are clusters, if
+        there are at most twelve.  Outlying
         objects, where there are any, have a ring, since they may lie in the corner too; those in no
         cluster are grey.  Of more than 20 000 objects a random sample is
         drawn, and a note says so; the counts are those of all.
@@ -67,12 +68,15 @@ def doubt(
     ax = new_axes(ax, (6.4, 5.0))
     _draw_regions(ax, 1.0 - threshold)
     own = np.where(labels < 0, OUTLIER_SYMBOL, labels)
+    is_told = len(names) <= MOST_CLUSTERS_IN_LEGEND
+    if not is_told:  # colours that no legend explains would say nothing
+        with_grey[:-1], own = palette[0], np.where(labels < 0, OUTLIER_SYMBOL, 0)
     draw_objects(ax, points, with_grey[labels], own)
     keys = [
         marker_key(f"cluster {plain(name)}", SYMBOLS[code], colour)
         for name, code, colour in zip(names, symbols(np.arange(len(names))), palette, strict=True)
     ]
-    keys = keys if len(keys) <= MOST_CLUSTERS_IN_LEGEND else []
+    keys = keys if is_told else []
     is_outlying = codes == WORDS.index("outlying")
     if is_outlying.any():
         rows = drawn_rows(len(points))

@@ -25,6 +25,7 @@ MOST_OBJECTS = 1000  # in a matrix of pairs, whose cells would else be smaller t
 MOST_NAMES = 30  # objects that are named along a matrix
 MOST_UPRIGHT = 12  # clusters whose names stand side by side
 LONGEST_UPRIGHT = 4  # letters of such a name
+BORDER = COLOURS[5]  # between two clusters along a matrix: no mass has this colour
 VISIBLE = 0.005  # mass of the empty set that can be seen
 NARROWEST = 0.01  # range of a histogram, at least: a narrower one shows rounding errors
 ROUNDING = 1e-9  # by which a bound may miss the truth and still hold
@@ -376,8 +377,8 @@ def _mark_clusters(ax: Axes, partition: EvidentialPartition, rows: IntArray) -> 
     present, starts, counts = np.unique(labels, return_index=True, return_counts=True)
     names = (*check_cluster_names(partition.cluster_names, partition.n_clusters), EMPTY)
     for start in starts[1:] if len(starts) <= MOST_NAMES else []:
-        ax.axhline(start - 0.5, color=COLOURS[1], linewidth=0.5)
-        ax.axvline(start - 0.5, color=COLOURS[1], linewidth=0.5)
+        ax.axhline(start - 0.5, color=BORDER, linewidth=0.5)
+        ax.axvline(start - 0.5, color=BORDER, linewidth=0.5)
     every = slice(None, None, 1 + len(present) // MOST_NAMES)
     middles, shown = starts + counts / 2 - 0.5, [plain(names[k]) for k in present]
     is_short = len(present) <= MOST_UPRIGHT and max(map(len, shown)) <= LONGEST_UPRIGHT
