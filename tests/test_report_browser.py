@@ -413,6 +413,8 @@ def test_outliers_are_in_no_cluster_of_the_table(opened, tmp_path):
     labels = pd.Series(model.labels_).map({-1: "none", 0: "1", 1: "2"}).value_counts()
     assert dict(zip(heads, map(int, counts), strict=True)) == labels.to_dict()
     assert page.locator("#clusters [data-cluster=none] canvas").count() == 1
+    n_clustered = str((model.labels_ >= 0).sum())
+    assert page.locator("#profiles tbody tr:first-child td").first.inner_text() == n_clustered
 
 
 def saved_words(page, weight=None):

@@ -112,6 +112,15 @@ def marker_key(
     return line
 
 
+def cluster_keys(names: Sequence[str], palette: Array, symbol: str | None = None) -> list[Line2D]:
+    """Return legend entries for clusters, with their own symbols or all with one."""
+    marks = [symbol or SYMBOLS[code] for code in symbols(np.arange(len(names)))]
+    return [
+        marker_key(f"cluster {plain(name)}", mark, colour)
+        for name, mark, colour in zip(names, marks, palette, strict=True)
+    ]
+
+
 def plain(name: object) -> str:
     r"""A name of the user's as matplotlib shows it: a dollar sign begins no formula.
 

@@ -14,15 +14,15 @@ from credpart.partition.doubt import THRESHOLD, WORDS, possible_words, word_code
 from credpart.plot._canvas import (
     MOST_CLUSTERS_IN_LEGEND,
     beside,
+    cluster_keys,
     draw_objects,
     drawn_rows,
     marker_area,
     marker_key,
     name_places,
     new_axes,
-    plain,
 )
-from credpart.plot._palette import GREY, OUTLIER_SYMBOL, SYMBOLS, colours, symbols
+from credpart.plot._palette import GREY, OUTLIER_SYMBOL, SYMBOLS, colours
 
 BORDER: dict[str, Any] = {"color": GREY, "linewidth": 0.8}
 
@@ -72,11 +72,7 @@ def doubt(
     if not is_told:  # colours that no legend explains would say nothing
         with_grey[:-1], own = palette[0], np.where(labels < 0, OUTLIER_SYMBOL, 0)
     draw_objects(ax, points, with_grey[labels], own)
-    keys = [
-        marker_key(f"cluster {plain(name)}", SYMBOLS[code], colour)
-        for name, code, colour in zip(names, symbols(np.arange(len(names))), palette, strict=True)
-    ]
-    keys = keys if is_told else []
+    keys = cluster_keys(names, palette) if is_told else []
     is_outlying = codes == WORDS.index("outlying")
     if is_outlying.any():
         rows = drawn_rows(len(points))

@@ -13,6 +13,7 @@ from credpart.partition import EvidentialPartition
 from credpart.plot._canvas import (
     MOST_CLUSTERS_IN_LEGEND,
     beside,
+    cluster_keys,
     drawn_rows,
     marker_key,
     name_places,
@@ -83,10 +84,7 @@ def one_column(
     if len(rows) < n:
         note(ax, f"marks: {len(rows):,} of {n:,} objects, at random")
     if len(clusters) <= MOST_CLUSTERS_IN_LEGEND:
-        keys = [
-            marker_key(f"cluster {plain(name)}", SYMBOLS[mark], colour)
-            for name, mark, colour in zip(clusters, marks, palette, strict=True)
-        ]
+        keys = cluster_keys(clusters, palette)
         if (labels < 0).any():
             keys.append(marker_key("outlier", SYMBOLS[OUTLIER_SYMBOL], GREY))
         beside(ax, keys)

@@ -44,6 +44,7 @@ class ProfileTable(NamedTuple):
     """The clusters, the largest first, in blocks that stand below each other."""
 
     blocks: list[Block]
+    objects: str  # in clusters: the figures of all objects do not count outliers
     n_left_out: int  # rows that are not shown
     scope: str  # of which objects the figures are; empty: of all
 
@@ -71,7 +72,7 @@ def profile_table(profiles: Profiles) -> ProfileTable:
         )
         for start in range(0, len(heads), width)
     ]
-    return ProfileTable(blocks, len(rows) - len(shown), profiles.scope)
+    return ProfileTable(blocks, figure(sizes.objects.sum()), len(rows) - len(shown), profiles.scope)
 
 
 def _rows(column: ColumnProfile, order: list[int]) -> Iterator[tuple[str, Cell, list[Cell]]]:
