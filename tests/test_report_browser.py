@@ -196,6 +196,9 @@ def test_two_clicks_show_the_interval_of_the_pair(page, model):
         text = page.locator("#interval svg").text_content()
         assert f"90 % confidence interval [{lower[i, j]:.3f}, {upper[i, j]:.3f}]" in text
         assert f"[{belief[i, j]:.3f}, {plausibility[i, j]:.3f}]" in text
+        low, high = (f"{100 * bound:.0f}\u00a0%" for bound in (lower[i, j], upper[i, j]))
+        range_told = f"about {low}" if low == high else f"between {low} and {high}"
+        assert f": {range_told} (90 % confidence)." in page.locator("#interval").inner_text()
         bars = page.locator("#interval svg title").all_text_contents()
         assert sum(int(bar.split()[0]) for bar in bars) == 100  # each replicate once
         assert page.locator("#object-a").input_value() == IDS[i]
@@ -227,6 +230,7 @@ def test_pairs_that_are_not_stored_say_so(model, opened, tmp_path, monkeypatch):
     page.fill("#object-b", "1")
     page.keyboard.press("Tab")
     assert "not stored on this page" in page.locator("#interval").inner_text()
+    assert "(belief to plausibility)" in page.locator("#interval").inner_text()
     page.fill("#object-b", "nobody")
     page.keyboard.press("Tab")
     assert page.locator("#pair-error").inner_text() == "No object is named “nobody”."
