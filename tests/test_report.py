@@ -12,8 +12,10 @@ import pytest
 from credpart import CalibratedClustering, EvidentialPartition, audit, rivals
 from credpart._checks import Table
 from credpart.datasets import load_butterfly, load_iris
+from credpart.profiles import figure, find_profiles
 from credpart.report import content, page, payload, to_html, write_report
 from credpart.report.charts import density_shades, nice_ticks
+from credpart.report.profile_table import profile_table
 from credpart.report.trust import audit_section, rivals_section
 
 
@@ -76,9 +78,15 @@ def test_the_numbers_of_a_page_are_those_of_the_words(butterfly):
     found = content.summary(result.partition)
     assert {row.word: row.n_objects for row in found.words} == counts
     assert sum(float(row.width) for row in found.words) == pytest.approx(100.0, abs=0.01)
-    by_cluster = np.array([row.words for row in found.clusters])
+    by_cluster = np.array([row.words for row in [*found.clusters, found.outliers]])
     np.testing.assert_array_equal(by_cluster.sum(axis=0), list(counts.values()))
-    assert [row.labelled for row in found.clusters] == by_cluster.sum(axis=1).tolist()
+    assert [row.labelled for row in found.clusters] == by_cluster.sum(axis=1).tolist()[:-1]
+    # Outliers are in no cluster, as in the table of objects and in profiles, and not on the map,
+    # whose corner they would share with the seven sure objects.
+    assert found.outliers.words == [0, 0, 0, 2]
+    assert found.n_outlying == 2
+    assert [shade.label for shade in found.map] == ["1", "7"]
+    assert content.summary(butterfly.partition_).outliers is None
     assert found.between == [("{1,2}", 1, 1)]
     text = to_html(result)
     assert re.findall(r'<div class="card tile (\w+)"><b>(\d+)</b>', text) == [
@@ -135,6 +143,28 @@ def test_a_file_name_that_is_no_text_can_be_written(butterfly, tmp_path):
     ids = ["\udcff", *range(10)]  # as Python names the byte 0xff of a file's name
     path = write_report(butterfly, tmp_path / "report.html", source="b\udcff.csv", ids=ids)
     assert "<h1>b?.csv: 11 objects" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("c", "widths"), [(3, [3]), (6, [6]), (8, [4, 4]), (13, [5, 5, 3])])
+def test_profiles_of_many_clusters_stand_in_blocks(c, widths):
+    X = np.arange(4.0 * c)[:, None] * [1.0, -1.0]
+    partition = EvidentialPartition.from_hard(np.repeat(np.arange(c), 4))
+    found = find_profiles(Table(X, None, None), ["a", "b"], np.ones(len(X)), partition)
+    blocks = profile_table(found).blocks
+    assert [len(block.heads) for block in blocks] == widths
+    assert [head.code for block in blocks for head in block.heads] == found.by_size.tolist()
+    for j, column in enumerate(found.columns):
+        cells = [cell for block in blocks for cell in block.rows[j][2]]
+        expected = [figure(column.figures["mean"][k]) for k in found.by_size]
+        assert [cell.text for cell in cells] == expected
+
+
+def test_a_model_with_noise_has_its_name_and_groups_are_told():
+    X = load_iris().X
+    model = CalibratedClustering(2, model="EII", noise=True, n_replicates=20, random_state=0)
+    text = re.sub("<[^>]+>", "", to_html(model.fit(X, groups=np.arange(150) // 5)))
+    assert "2 clusters, model EII+noise · 90 % confidence" in text
+    assert "Groups30, resampled whole" in text
 
 
 def test_one_cluster_is_not_several(butterfly):

@@ -121,12 +121,16 @@ def alone(model):
     return np.argsort(-gaps.min(axis=1))
 
 
+HEADLINE = (".tile", "#verdict", "#doubt", "#clusters", "#profiles", "#scatter")
+
+
 def test_words_come_before_pictures(page, model):
     verdict = page.locator("#verdict")
     assert "✓ Good" in verdict.inner_text() or "! Caution" in verdict.inner_text()
-    assert verdict.bounding_box()["y"] < page.locator("#scatter").bounding_box()["y"]
+    heights = [page.locator(place).first.bounding_box()["y"] for place in HEADLINE]
+    assert heights == sorted(heights)
     tiles = page.locator(".tile b").all_inner_texts()
-    assert tiles[:4] == [*map(str, model.partition_.doubt_counts().values()), "3"]
+    assert tiles == [*map(str, model.partition_.doubt_counts().values())]
 
 
 @pytest.mark.parametrize(("x", "y"), [(0, 1), (3, 2)])
@@ -192,6 +196,9 @@ def test_two_clicks_show_the_interval_of_the_pair(page, model):
         text = page.locator("#interval svg").text_content()
         assert f"90 % confidence interval [{lower[i, j]:.3f}, {upper[i, j]:.3f}]" in text
         assert f"[{belief[i, j]:.3f}, {plausibility[i, j]:.3f}]" in text
+        low, high = (f"{100 * bound:.0f}\u00a0%" for bound in (lower[i, j], upper[i, j]))
+        range_told = f"about {low}" if low == high else f"between {low} and {high}"
+        assert f": {range_told} (90 % confidence)." in page.locator("#interval").inner_text()
         bars = page.locator("#interval svg title").all_text_contents()
         assert sum(int(bar.split()[0]) for bar in bars) == 100  # each replicate once
         assert page.locator("#object-a").input_value() == IDS[i]
@@ -223,6 +230,7 @@ def test_pairs_that_are_not_stored_say_so(model, opened, tmp_path, monkeypatch):
     page.fill("#object-b", "1")
     page.keyboard.press("Tab")
     assert "not stored on this page" in page.locator("#interval").inner_text()
+    assert "(belief to plausibility)" in page.locator("#interval").inner_text()
     page.fill("#object-b", "nobody")
     page.keyboard.press("Tab")
     assert page.locator("#pair-error").inner_text() == "No object is named “nobody”."
@@ -358,11 +366,70 @@ def test_one_column_is_drawn_against_the_doubt(opened, tmp_path):
     belief = model.partition_.doubt()["belief"].to_numpy()
     assert np.corrcoef(places[:, 0], X["length"])[0, 1] == pytest.approx(1.0)
     assert np.corrcoef(places[:, 1], belief)[0, 1] == pytest.approx(1.0)
-    _, content = saved(page, "#save-svg")
-    root = ElementTree.fromstring(content)  # noqa: S314
-    words = [element.text for element in root.iter() if element.text]
+    assert page.locator("#ellipses-label").is_hidden()  # nothing to switch
+    words = saved_words(page)
     assert "doubt (1 − belief)" in words
     assert not any("ellipses" in word for word in words)
+
+
+@pytest.fixture(scope="module")
+def many_clusters():
+    """Ten clusters of 12 objects, of which the last of each is between its own and the next."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(10), 12)
+    X = pd.DataFrame(rng.normal(size=(120, 2)) + 9.0 * np.c_[labels % 4, labels // 4])
+    X.columns = ["width_of_the_left_wing", "length_of_the_body"]
+    model = CalibratedClustering(10, model="EII", n_replicates=20, random_state=0).fit(X)
+    return model.result_
+
+
+def test_many_clusters_have_their_names_in_the_picture(opened, many_clusters, page, tmp_path):
+    told = {"diagnosis": diagnose(many_clusters, audit=0, rivals=False)}
+    full = opened(write_report(many_clusters, tmp_path / "ten.html", **told))
+    names = {str(k) for k in range(1, 11)}
+    assert set(saved_words(full, "bold")) == names
+    full.select_option("#colour", "doubt")
+    assert set(saved_words(full, "bold")) == names
+    assert saved_words(page, "bold") == []  # three have symbols and colours enough
+
+
+@pytest.mark.parametrize("width", [400, 718])
+def test_many_clusters_fit_a_phone_and_a_printed_page(opened, many_clusters, tmp_path, width):
+    told = {"diagnosis": diagnose(many_clusters, audit=0, rivals=False)}
+    path = write_report(many_clusters, tmp_path / "ten.html", **told)
+    page = opened(path, viewport={"width": width, "height": 900})
+    if width == 718:  # a page of A4 within its margins; nothing can be scrolled there
+        page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    boxes = [table.bounding_box() for table in page.locator("#profiles table").all()]
+    assert len(boxes) == 2
+    if width == 718:
+        assert max(box["x"] + box["width"] for box in boxes) <= width
+
+
+def test_outliers_are_in_no_cluster_of_the_table(opened, tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(0, 1, (40, 2)), rng.normal(8, 1, (40, 2)), rng.uniform(-60, 60, (8, 2))]
+    model = CalibratedClustering(2, model="EII", noise=True, n_replicates=20, random_state=0)
+    page = opened(write_report(model.fit(X), tmp_path / "noise.html"))
+    heads = page.locator("#clusters .wide tbody th").all_inner_texts()
+    counts = page.locator("#clusters .wide tbody td:nth-child(2)").all_inner_texts()
+    labels = pd.Series(model.labels_).map({-1: "none", 0: "1", 1: "2"}).value_counts()
+    assert dict(zip(heads, map(int, counts), strict=True)) == labels.to_dict()
+    assert page.locator("#clusters [data-cluster=none] canvas").count() == 1
+    n_clustered = str((model.labels_ >= 0).sum())
+    assert page.locator("#profiles tbody tr:first-child td").first.inner_text() == n_clustered
+
+
+def saved_words(page, weight=None):
+    """The texts of the picture, as it is saved; all, or those of a weight."""
+    _, content = saved(page, "#save-svg")
+    root = ElementTree.fromstring(content)  # noqa: S314  the page of this test made it
+    return [
+        element.text
+        for element in root.iter()
+        if element.text and weight in (None, element.get("font-weight"))
+    ]
 
 
 def rows(page):
@@ -500,7 +567,7 @@ CONTRAST = """() => {
         return behind(e.parentElement).map((v, k) => alpha * [r, g, b][k] + (1 - alpha) * v);
     };
     const found = {};
-    for (const e of document.querySelectorAll('h1, h2, p, dt, dd, th, td:not(.zero), label, button, .mark, .badge')) {
+    for (const e of document.querySelectorAll('h1, h2, p, dt, dd, th, td, label, button, .mark, .badge')) {
         if (!e.checkVisibility() || !e.textContent.trim()) continue;
         const [a, b] = [light(parts(getComputedStyle(e).color)), light(behind(e))].sort();
         found[e.tagName + '.' + e.className] = (b + 0.05) / (a + 0.05);
@@ -555,6 +622,7 @@ def test_dragging_zooms_into_the_rectangle(page):
         (1234567.5, 1234570.5, ["1,234,568", "1,234,569", "1,234,570"]),
         (0.0, 4e40, ["0", "1e+40", "2e+40", "3e+40", "4e+40"]),
         (1e16, 1e16, []),
+        (-4.0, 3.9, ["-4", "-2", "0", "2"]),
     ],
 )
 def test_ticks_can_be_told_apart(page, low, high, expected):
@@ -564,6 +632,15 @@ def test_ticks_can_be_told_apart(page, low, high, expected):
         return ticks.map(text);
     }"""
     assert page.evaluate(shown % module, [low, high]) == expected
+
+
+@pytest.mark.parametrize(("low", "high"), [(-3.0, 4.0), (-0.9, 9.8), (21.0, 29.0), (0.4, 1.3)])
+def test_an_axis_has_two_ticks_at_least(page, low, high):
+    module = bundle(page_modules(), "ticks.js")
+    shown = "([low, high]) => %s.axisTicks({ levels: null }, [low, high], 2).ticks"
+    ticks = page.evaluate(shown % module, [low, high])
+    assert len(ticks) >= 2
+    assert all(low <= tick <= high for tick in ticks)
 
 
 def test_colours_on_a_dark_page_are_the_same_in_tables_and_pictures(page):
@@ -595,6 +672,9 @@ def test_print_shows_all_but_the_controls(page):
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert page.locator("#theme").is_hidden()
     assert page.locator("#search").is_hidden()
+    assert not any(button.is_visible() for button in page.locator(".controls button").all())
+    page.set_viewport_size({"width": 718, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 718
     assert page.locator("#count").inner_text() == "the first 40 of 150 objects"
     assert len(rows(page)) == 40
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
@@ -661,6 +741,20 @@ def test_payloads_in_columns_ids_and_classes_do_not_run(opened, tmp_path):
     texts = {element.text for element in root.iter()}
     assert texts & {f"class {text}" for text in PAYLOADS}, texts
     unharmed(page)
+
+
+def test_payloads_as_names_of_clusters_do_not_run(opened, many_clusters, tmp_path):
+    for start in range(0, len(PAYLOADS), 10):
+        names = tuple(PAYLOADS[start : start + 10])
+        partition = replace(many_clusters.partition, cluster_names=names)
+        result = replace(many_clusters, partition=partition)
+        page = opened(write_report(result, tmp_path / f"{start}.html"))
+        shown = page.locator("#clusters .wide tbody th").all_text_contents()
+        assert sorted(shown) == sorted(names)
+        assert {name[:16].strip() for name in names} == {
+            word.strip() for word in saved_words(page, "bold")
+        }
+        unharmed(page)
 
 
 # Choose, point at and search every object in turn, with another column each time.

@@ -1,6 +1,7 @@
 """What commands print: within 80 columns, with nothing dropped, in any locale."""
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -42,6 +43,11 @@ COMMANDS = {
     "select": ("select", "iris", "--clusters", "1-9", "--model", "EII,VII,EEI,VVI"),
     "profile": ("profile", "out"),
     "datasets": ("datasets",),
+    "one data set": ("datasets", "butterfly"),
+    "audit": ("audit", "out", "--datasets", "2", "--replicates", "20", "--force"),
+    "report": ("report", "out", "--out", "page.html", "--force"),
+    "plot": ("plot", "out", "--kind", "doubt", "--out", "doubt.png", "--force"),
+    "weaken": ("fit", "iris", *QUICK, "--weaken", "--out", "weak", "--force"),
     "compare": ("compare", "butterfly", "--clusters", "2", "--methods", "ecm,evclus"),
 }
 
@@ -56,6 +62,62 @@ def test_output_fits_80_columns(name, folder, monkeypatch, capsys):
     lines = [line for line in shown.splitlines() if "credpart " not in line]
     assert max(map(len, lines)) <= 80
     assert shown.isascii()
+
+
+PLAIN = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "NO_COLOR": "1"}
+IN_SHELL = {
+    **COMMANDS,
+    "help": ("--help",),
+    "help of fit": ("fit", "--help"),
+    "predict": ("predict", "out", "new.csv"),
+    "error": ("predict", "out", "nothing.csv"),
+}
+
+
+@pytest.mark.parametrize("name", IN_SHELL)
+def test_commands_work_in_the_c_locale_without_colour_and_piped(name, folder):
+    load_iris().X.tail(3).to_csv(folder / "new.csv", index=False)
+    done = subprocess.run(  # noqa: S603  our own command
+        [sys.executable, "-m", "credpart", *IN_SHELL[name]],
+        capture_output=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, **PLAIN, "COLUMNS": "80"},
+    )
+    assert done.returncode == (2 if name == "error" else 0), done.stderr
+    for told in (done.stdout, done.stderr):
+        assert told.isascii()
+        assert b"\x1b" not in told
+    # Data for programs are as wide as they are, and commands to copy are not broken.
+    is_data = name in ("predict", "one data set")
+    lines = [line for line in done.stdout.splitlines() if b"credpart " not in line]
+    assert is_data or max(map(len, lines), default=0) <= 80
+
+
+def test_files_that_are_written_are_named(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert run("report", "out", "--out", "page.html", "--force") == 0
+    assert capsys.readouterr().out == "The report is in page.html\n"
+    assert run("plot", "out", "--kind", "doubt", "--out", "doubt.png", "--force") == 0
+    assert capsys.readouterr().out == "The picture is in doubt.png\n"
+    assert run("report", "out") == 0
+    assert capsys.readouterr().out.split()[-1] == os.path.join("out", "report.html")
+
+
+@pytest.mark.parametrize("amount", [0.0, 0.0004])
+def test_fit_says_how_much_masses_were_weakened(folder, monkeypatch, capsys, amount):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("credpart.result.smallest_amount", lambda *found: amount)
+    assert run("fit", "iris", *QUICK, "--weaken", "--out", "weak", "--force") == 0
+    expected = {
+        0.0: "Masses were not weakened",
+        0.0004: "Masses were weakened: each set gives 0.0004",
+    }
+    assert expected[amount] in capsys.readouterr().out
+    assert json.loads((folder / "weak" / "summary.json").read_text())["weakening"] == amount
+    assert run("fit", "iris", *QUICK, "--out", "weak", "--force") == 0
+    assert "weakened" not in capsys.readouterr().out
+    assert json.loads((folder / "weak" / "summary.json").read_text())["weakening"] is None
 
 
 @pytest.mark.parametrize("width", ["80", "40"])
@@ -99,12 +161,11 @@ def test_the_c_locale_and_no_colour_work(folder, monkeypatch):
     data.to_csv("umlaut.csv", index=False, encoding="utf-8")
     options = ("--model", "EII", "--clusters", "2", "--replicates", "20", "--quiet")
     assert run("fit", "umlaut.csv", *options, "--out", "umlaut") == 0
-    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "NO_COLOR": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "credpart", "profile", "umlaut"],
         capture_output=True,
         check=False,
-        env={**os.environ, **plain},
+        env={**os.environ, **PLAIN},
     )
     assert done.returncode == 0, done.stderr
     assert b"Means (standard deviations)" in done.stdout

@@ -19,10 +19,10 @@ from credpart.datasets import load_iris
 iris = load_iris()
 model = CalibratedClustering(3, model="VEV", n_replicates=200, random_state=0).fit(iris.X)
 partition = model.partition_
-flowers = {"sure": 0, "undecided, belief 0.7": 56, "undecided, belief 0.01": 70}
+flowers, doubt = [0, 56, 70], partition.doubt()
 
 figure, panels = plt.subplots(1, 3, figsize=(9, 2.6), sharey=True, layout="constrained")
-for ax, (title, row) in zip(panels, flowers.items(), strict=True):
+for ax, row in zip(panels, flowers, strict=True):
     low, high = partition.belief()[row], partition.plausibility()[row]
     places = np.arange(3)
     ax.bar(places, low, color="#0072B2", label="belief")
@@ -30,14 +30,15 @@ for ax, (title, row) in zip(panels, flowers.items(), strict=True):
            label="plausibility - belief")  # fmt: skip
     ax.plot(places, partition.pignistic[row], "k_", markersize=22, label="pignistic probability")
     ax.set_xticks(places, ["cluster 1", "cluster 2", "cluster 3"])
-    ax.set_title(f"flower {row}: {title}", fontsize="medium")
+    told = f"{doubt['verdict'].iloc[row]}, belief {doubt['belief'].iloc[row]:.2f}"
+    ax.set_title(f"flower {row}: {told}", fontsize="medium")
 panels[0].set_ylabel("degree")
 panels[0].legend(fontsize="x-small")
 plt.show()
 
 # %%
 # The same as numbers.
-print(partition.to_frame().iloc[list(flowers.values())].round(2).T)
+print(partition.to_frame().iloc[flowers].round(2).T)
 
 # %%
 # Two objects: are they in the same cluster?

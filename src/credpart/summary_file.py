@@ -19,6 +19,7 @@ def mixture_and_replicates(result: CalibratedResult) -> dict[str, Any]:
         "nominal_level": options.nominal_level,
         "replicates": replicates.counts(),
         "replicate_models": replicates.chosen(),
+        "weakening": result.weakening if options.weaken else None,
         "n_compared": len(result.sample.rows),
         "seed": options.seed,
         "version": __version__,

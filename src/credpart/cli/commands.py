@@ -28,6 +28,7 @@ from credpart.cli.screen import (
     show_comparison_tables,
     show_profiles,
     show_selection_table,
+    show_written,
 )
 from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks, kept_remarks, write_csv
@@ -159,6 +160,8 @@ def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
         claim(target, partial)
         page = report(stored.result, stored.notes)
         write_or_rescue(lambda file: put_text(file, page), partial, target)
+        raise_if_stopped()
+    show_written("The report", target)
 
 
 def write_audit(path: Path, choice: tuple[Any, Any, Any, Any], *, force: bool, quiet: bool) -> None:

@@ -15,6 +15,7 @@ from credpart._checks import check_choice
 from credpart._files import new_file
 from credpart.cli.completion import claim
 from credpart.cli.fitting import show_notes
+from credpart.cli.screen import show_written
 from credpart.cli.stored import Stored, stored_model
 from credpart.errors import InputError
 
@@ -100,3 +101,4 @@ def write_picture(
         figure: Figure = pd.Series(axes.ravel() if hasattr(axes, "ravel") else [axes])[0].figure
         kept = {".png": {"Software": None}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
         figure.savefig(partial, dpi=150, bbox_inches="tight", metadata=kept[path.suffix.lower()])
+    show_written("The picture", path)

@@ -82,6 +82,8 @@ def show_fit(title: str, summary: Mapping[str, Any], outcome: Outcome, folder: P
         console.print(f"{summary['n_fitted']} rows were fitted, the others scored against them.")
     console.print(_sets(partition))
     console.print(escape(_maximum_mass(partition)))
+    if summary["weakening"] is not None:
+        console.print(_weakening(summary["weakening"]))
     profiles = outcome.result.profiles()
     console.print(short_profile(profiles))
     if left_out(profiles):
@@ -130,6 +132,17 @@ def _maximum_mass(partition: EvidentialPartition) -> str:
     return f"Sets of maximum mass: {_listed(sets)}"
 
 
+def _weakening(amount: float) -> str:
+    """How much masses were weakened.
+
+    >>> _weakening(0.0)
+    'Masses were not weakened: [Bel, Pl] holds as much as the intervals without.'
+    """
+    if not amount:
+        return "Masses were not weakened: [Bel, Pl] holds as much as the intervals without."
+    return f"Masses were weakened: each set gives {amount:.4g} to the set of all clusters."
+
+
 def _listed(sets: Mapping[str, int]) -> str:
     largest = sorted(sets.items(), key=lambda item: -item[1])[:MOST_SETS]
     text = "  ".join(f"{name} {count}" for name, count in largest)
@@ -150,6 +163,11 @@ def _trust(console: Console, diagnosis: Mapping[str, Any]) -> None:
         console.print(f"{k}. {escape(finding['advice'])}")
         if finding["change"]:  # not wrapped, so that it can be copied
             console.print(f"   {escape(finding['change'])}", soft_wrap=True)
+
+
+def show_written(what: str, path: Path) -> None:
+    """One line: which file was written, and what it is."""
+    new_console().print(f"{what} is in [bold]{escape(str(path))}[/]", soft_wrap=True)
 
 
 def cells(frame: pd.DataFrame, corner: str, width: int) -> Iterator[Table]:

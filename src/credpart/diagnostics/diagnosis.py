@@ -320,7 +320,9 @@ def _audited(
                 progress=progress,
             )
     except (UnsupportedError, InputError, DataError) as error:  # the fit has none: that is a note
-        return str(error).rstrip(".")
+        # What is wrong with an argument of `audit` means nothing to who did not call it.
+        reason = str(getattr(error, "remedy", "") or error).rstrip(".")
+        return reason[:1].lower() + reason[1:]
 
 
 def _left_out(result: CalibratedResult, most_objects: int) -> str:

@@ -20,7 +20,6 @@ from credpart.mixture.fit import MixtureFit
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
-from credpart.partition.describe import counts_by_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 SHORTFALL, GREAT_SHORTFALL = 0.02, 0.05
 # Share of the objects that are exact copies of others, from which it is asked where they come from.
 COPIES = 0.2
+LEAST_P = 1e-4  # p-values below it are not told apart
 REJECTED = 0.05  # p-value, adjusted, below which a cluster is said not to be normal
 # Replicates beyond a bound.  With 10, the level of a 90 % interval is itself uncertain by .02
 # (standard error); with 3 by .04.
@@ -249,14 +249,14 @@ def normality(seen: Evidence) -> Finding:
     some = f" (on {MOST_ROWS} random objects of each larger cluster)" if is_part else ""
     some = " (on objects without missing cells)" if seen.has_missing else some
     if not rejected and not untested:
-        text = f"no cluster departs from normality, lowest p = {_p(table['adjusted'].min())}{some}"
+        text = f"no cluster departs from normality, lowest p {_p(table['adjusted'].min())}{some}"
         return Finding(topic, "ok", text, "")
     if not rejected:
         text = f"{_clusters(untested)} too small or too flat for a test of normality"
         return Finding(topic, "note", text, "")
     farthest = table["distance"].idxmax()
     text = (
-        f"{_clusters(rejected)} not normal, lowest p = {_p(table['adjusted'].min())}{some}; "
+        f"{_clusters(rejected)} not normal, lowest p {_p(table['adjusted'].min())}{some}; "
         f"{farthest} is farthest from it, at a distance of {table['distance'].max():.2g}"
     )
     advice = "Skewed columns may be transformed (log, asinh)."
@@ -403,15 +403,18 @@ def precision(seen: Evidence) -> Finding:
 
 
 def ambiguity(seen: Evidence) -> Finding:
-    """How many objects are between clusters: what the data say, and no fault of the fit."""
+    """How many objects are not sure: what the data say, and no fault of the fit."""
     partition, names = seen.partition, _names(seen)
-    n, (_, several, _) = partition.n_objects, counts_by_size(partition)
-    text = f"{several} of {n} objects ({_percent(several / n)}) have their highest mass on a set"
+    n, counts = partition.n_objects, partition.doubt_counts()
+    sure = counts.pop("sure")
+    parts = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    text = f"{n - sure} of {n} objects ({_percent(1.0 - sure / n)}) are not sure"
+    text += f": {parts}" if parts else ""
     is_held = np.asarray(partition.lower_approximation().any(axis=0))
     empty = [name for name, has in zip(names, is_held, strict=True) if not has]
     if not empty:
-        return Finding("ambiguity", "ok", text, "")
-    text += f", and none has it on {', '.join(empty[:5])} alone"
+        return Finding("ambiguity", "note" if parts else "ok", text, "")
+    text += f"; none has its highest mass on {', '.join(empty[:5])} alone"
     advice = Message("Read ", Name("set_label"), " and not ", Name("label"), ".")
     return Finding("ambiguity", "note", text, advice)
 
@@ -474,4 +477,9 @@ def _percent(share: float) -> str:
 
 
 def _p(value: float) -> str:
-    return f"{value:.2g}"
+    """A p-value after its sign; it is never zero.
+
+    >>> _p(0.153), _p(1e-300)
+    ('= 0.15', '< 0.0001')
+    """
+    return f"= {value:.2g}" if value >= LEAST_P else f"< {LEAST_P:g}"

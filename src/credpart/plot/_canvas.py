@@ -112,6 +112,15 @@ def marker_key(
     return line
 
 
+def cluster_keys(names: Sequence[str], palette: Array, symbol: str | None = None) -> list[Line2D]:
+    """Return legend entries for clusters, with their own symbols or all with one."""
+    marks = [symbol or SYMBOLS[code] for code in symbols(np.arange(len(names)))]
+    return [
+        marker_key(f"cluster {plain(name)}", mark, colour)
+        for name, mark, colour in zip(names, marks, palette, strict=True)
+    ]
+
+
 def plain(name: object) -> str:
     r"""A name of the user's as matplotlib shows it: a dollar sign begins no formula.
 
@@ -121,13 +130,13 @@ def plain(name: object) -> str:
     return str(name).replace("$", r"\$")
 
 
-def shortened(name: str) -> str:
+def shortened(name: str, longest: int = LONGEST) -> str:
     """A name that leaves room for the picture.
 
     >>> shortened("the proportion of objects in the left half")
     'the proportion of objects i…'
     """
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def object_names(index: Any, rows: ArrayLike) -> list[str]:

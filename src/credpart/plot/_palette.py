@@ -4,7 +4,6 @@ from itertools import cycle
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 
 from credpart._arrays import Array, BoolArray, IntArray
@@ -18,25 +17,25 @@ MORE_COLOURS = (
     *("#78001E", "#4B1E87", "#8778FF", "#874B69", "#5AD296", "#B40F00", "#2D3CC3"),
     *("#3C3C5A", "#F05A69", "#4B5AE1", "#4B4B96", "#1ED2E1", "#5A87D2"),
 )
+N_COLOURS = len(COLOURS) + len(MORE_COLOURS)
 SYMBOLS = ("o", "^", "+", "s", "x", "D", "v", "*", "<", "P", ">", "p")
 LINES = ("-", "--", "-.", ":")
 HATCHES = ("////", "xxxx", "....", "\\\\\\\\", "||||", "++++", "----", "oo", "**")
 GREY = "#767676"
 OUTLIER_SYMBOL = SYMBOLS.index("x")
-GOLDEN = (5**0.5 - 1) / 2  # steps of it leave no two of their places close
 
 
 def colours(c: int) -> Array:
-    """Return c colours (c, 3): those of the lists, or steps through a map if they do not do.
+    """Return c colours (c, 3): those of the lists; of more they repeat, but with other symbols.
+
+    Twenty colours and twelve symbols make sixty pairs.
 
     >>> colours(2).round(2)
     array([[0.  , 0.45, 0.7 ],
            [0.84, 0.37, 0.  ]])
     """
-    listed = COLOURS + MORE_COLOURS
-    if c <= len(listed):
-        return np.array([to_rgb(colour) for colour in listed[:c]])
-    return np.asarray(colormaps["cividis"](0.8 * (GOLDEN * np.arange(c) % 1.0)))[:, :3]
+    listed = np.array([to_rgb(colour) for colour in COLOURS + MORE_COLOURS])
+    return np.asarray(listed[np.arange(c) % len(listed)])
 
 
 def symbols(codes: IntArray) -> IntArray:
@@ -47,17 +46,17 @@ def symbols(codes: IntArray) -> IntArray:
 def set_styles(focal: BoolArray) -> list[dict[str, Any]]:
     """How sets of clusters are filled: one alone in its colour, others in their mean, hatched.
 
-    Of many clusters, colours are too alike: sets then have colours in turn.
+    A cluster whose colour is that of an earlier one is hatched too.
 
     >>> [style["hatch"] for style in set_styles(np.array([[True, False], [True, True]]))]
     [None, '////']
     """
-    hatches, c = cycle(HATCHES), focal.shape[1]
-    palette = colours(c)
-    own = [palette[members].mean(axis=0) if members.any() else np.ones(3) for members in focal]
-    turns = colours(len(COLOURS))[np.arange(len(focal)) % len(COLOURS)]
+    hatches, palette = cycle(HATCHES), colours(focal.shape[1])
     styles: list[dict[str, Any]] = []
-    for size, face in zip(focal.sum(axis=1), own if c <= len(COLOURS) else turns, strict=True):
-        hatch = next(hatches) if size != 1 else None
+    for members in focal:
+        size = members.sum()
+        face = palette[members].mean(axis=0) if size else np.ones(3)
+        is_plain = size == 1 and members.argmax() < N_COLOURS
+        hatch = None if is_plain else next(hatches)
         styles.append({"facecolor": face, "edgecolor": "white" if size else GREY, "hatch": hatch})
     return styles

@@ -33,7 +33,7 @@ def check_view(X: Any, n: int | None = None) -> Table:
             "X",
             "have at least 2 columns to be drawn in a plane",
             1,
-            "Use `plot.memberships`, or `plot.density`, which draws one column.",
+            "Use `plot.one_column` of a partition, or `plot.density` of a fit.",
         )
     return table
 

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
+from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull, QhullError
 
@@ -20,6 +20,7 @@ from credpart.plot._canvas import (
     MOST_CLUSTERS_IN_LEGEND,
     MOST_SYMBOLS,
     beside,
+    cluster_keys,
     draw_objects,
     drawn_rows,
     marker_area,
@@ -34,6 +35,7 @@ from credpart.plot._plane import Plane, check_view, class_codes, plane
 
 Features = Sequence[int | str] | None
 FEWEST = 8  # points from which on some can be called far from the others
+HALO = withStroke(linewidth=3.0, foreground="white")  # else objects of its colour hide a line
 FENCE = 15.0  # of normal points fewer than 1 in 10 000 are further from the middle
 
 
@@ -109,14 +111,16 @@ class Scene:
 
     def finish(self, keys: Sequence[Any]) -> Axes:
         """Label the axes, name clusters, classes and what ``keys`` stand for, return the Axes."""
-        entries = self._cluster_keys() if len(self.names) <= MOST_CLUSTERS_IN_LEGEND else []
+        mark = "s" if self.classes or self.dotted else None
+        entries = []
+        if len(self.names) <= MOST_CLUSTERS_IN_LEGEND:
+            entries = cluster_keys(self.names, self.palette, mark)
         entries += [
             marker_key(f"class {plain(name)}", SYMBOLS[code], GREY)
             for name, code in zip(self.classes, symbols(np.arange(len(self.classes))), strict=True)
         ]
         if (self.labels < 0).any():
-            mark = "s" if self.classes or self.dotted else SYMBOLS[OUTLIER_SYMBOL]
-            entries.append(marker_key("outlier", mark, GREY))
+            entries.append(marker_key("outlier", mark or SYMBOLS[OUTLIER_SYMBOL], GREY))
         beside(self.ax, [*entries, *keys])
         if self.named:
             present = np.unique(self.labels[self.labels >= 0])
@@ -135,14 +139,6 @@ class Scene:
     def named(self) -> bool:
         """Whether clusters have their names written where they are."""
         return self.dotted or len(self.names) > MOST_CLUSTERS_IN_LEGEND
-
-    def _cluster_keys(self) -> list[Line2D]:
-        shown = symbols(np.arange(len(self.names)))
-        marks = ["s" if self.classes or self.dotted else SYMBOLS[code] for code in shown]
-        return [
-            marker_key(f"cluster {plain(name)}", mark, colour)
-            for name, mark, colour in zip(self.names, marks, self.palette, strict=True)
-        ]
 
 
 def hull(points: Array) -> Array:
@@ -192,5 +188,5 @@ def ellipse(mean: Array, covariance: Array, radius: float, colour: Any) -> Ellip
     narrow, wide = 2.0 * radius * np.sqrt(variances)
     return Ellipse(
         (float(mean[0]), float(mean[1])), wide, narrow, angle=angle, fill=False,
-        edgecolor=colour, linewidth=1.5,
+        edgecolor=colour, linewidth=1.5, path_effects=[HALO],
     )  # fmt: skip

@@ -106,14 +106,15 @@ def _dots(table: "pd.DataFrame", label: str, told: str, ax: Axes) -> Axes:
 def lowest_drawn(values: Array) -> float:
     """The lowest value that is drawn: poor models must not squash the others.
 
-    It lies below the best value by a multiple of the distance to the median model.
+    Values that lie below the best one by more than a multiple of the distance to the median model
+    are left out.
     """
     of_models = np.nanmax(values[:, np.isfinite(values).any(axis=0)], axis=0)
     best = of_models.max()
     gap = best - np.median(of_models)
     lowest, floor = float(np.nanmin(values)), float(best - FOCUS * gap)
     is_far = gap > 0.0 and best - lowest > FAR * (best - floor)
-    return floor if is_far else lowest
+    return float(np.nanmin(values, where=values >= floor, initial=best)) if is_far else lowest
 
 
 def _style(k: int) -> dict[str, Any]:

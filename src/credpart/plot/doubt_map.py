@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 
 from credpart._checks import check_threshold
 from credpart.focal import check_cluster_names
@@ -13,15 +14,15 @@ from credpart.partition.doubt import THRESHOLD, WORDS, possible_words, word_code
 from credpart.plot._canvas import (
     MOST_CLUSTERS_IN_LEGEND,
     beside,
+    cluster_keys,
     draw_objects,
     drawn_rows,
     marker_area,
     marker_key,
     name_places,
     new_axes,
-    plain,
 )
-from credpart.plot._palette import GREY, SYMBOLS, colours, symbols
+from credpart.plot._palette import GREY, OUTLIER_SYMBOL, SYMBOLS, colours
 
 BORDER: dict[str, Any] = {"color": GREY, "linewidth": 0.8}
 
@@ -44,8 +45,10 @@ def doubt(
     -------
     Axes
         Sure objects lie below the broken line in the corner, overlapping ones along the horizontal
-        axis and undecided ones along the vertical one.  Colours and symbols are clusters.  Outlying
-        objects, where there are any, have a ring.  Of more than 20 000 objects a random sample is
+        axis and undecided ones along the vertical one.  Colours and symbols are clusters, if
+        there are at most twelve.  Outlying
+        objects, where there are any, have a ring, since they may lie in the corner too; those in no
+        cluster are grey.  Of more than 20 000 objects a random sample is
         drawn, and a note says so; the counts are those of all.
 
     Examples
@@ -57,18 +60,19 @@ def doubt(
     'overlap: mass of other single clusters'
     """
     threshold = check_threshold("threshold", threshold)
-    parts, labels = partition_doubt(partition), partition.labels
+    parts, labels = partition_doubt(partition), partition.labels_or_outlier
     codes = word_codes(parts, threshold)
     names = check_cluster_names(partition.cluster_names, partition.n_clusters)
     palette, points = colours(len(names)), np.column_stack([parts.overlap, parts.undecided])
+    with_grey = np.vstack([palette, to_rgb(GREY)])  # the last, so that -1 is grey
     ax = new_axes(ax, (6.4, 5.0))
     _draw_regions(ax, 1.0 - threshold)
-    draw_objects(ax, points, palette[labels], labels)
-    keys = [
-        marker_key(f"cluster {plain(name)}", SYMBOLS[code], colour)
-        for name, code, colour in zip(names, symbols(np.arange(len(names))), palette, strict=True)
-    ]
-    keys = keys if len(keys) <= MOST_CLUSTERS_IN_LEGEND else []
+    own = np.where(labels < 0, OUTLIER_SYMBOL, labels)
+    is_told = len(names) <= MOST_CLUSTERS_IN_LEGEND
+    if not is_told:  # colours that no legend explains would say nothing
+        with_grey[:-1], own = palette[0], np.where(labels < 0, OUTLIER_SYMBOL, 0)
+    draw_objects(ax, points, with_grey[labels], own)
+    keys = cluster_keys(names, palette) if is_told else []
     is_outlying = codes == WORDS.index("outlying")
     if is_outlying.any():
         rows = drawn_rows(len(points))
@@ -76,6 +80,8 @@ def doubt(
         edge: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.6}
         ax.scatter(ringed[:, 0], ringed[:, 1], s=area, **edge)
         keys.append(marker_key("outlying", "o", "black", fillstyle="none"))
+    if (labels < 0).any():
+        keys.append(marker_key("in no cluster", SYMBOLS[OUTLIER_SYMBOL], GREY))
     beside(ax, keys)
     counts = np.bincount(codes, minlength=len(WORDS))
     told = [

@@ -17,6 +17,7 @@ from credpart.plot._scene import Features
 from credpart.profiles import find_profiles
 
 PANEL = 1.9  # inches
+LONGEST = 22  # letters of a column's name beside a panel
 MOST_COLUMNS = 6  # of which all pairs are drawn without being asked for
 
 
@@ -132,4 +133,5 @@ def _move_texts(cell: Axes, whole: Axes) -> None:
     cell.locator_params(nbins=5)  # a fixed number: ticks that change with the layout spoil it
     cell.tick_params(labelsize="x-small")
     for axis in (cell.xaxis, cell.yaxis):
-        axis.label.set(text=shortened(axis.label.get_text()), fontsize="small")
+        name = shortened(axis.label.get_text(), LONGEST)
+        axis.label.set(text=name, fontsize="small")

@@ -11,7 +11,7 @@ from credpart.plot._canvas import new_axes, note, plain, shortened
 from credpart.profiles import ColumnProfile, figure
 from credpart.result import CalibratedResult, Fitted, result_of
 
-MOST_FIGURES = 12  # clusters that leave room for a number in each cell
+MOST_FIGURES = 20  # clusters that leave room for a number in each cell
 DARK = 0.45  # brightness of a cell, from 0 to 1, below which black is not read
 BRIGHTNESS = (0.299, 0.587, 0.114)  # of red, green and blue
 LARGEST = 1.0  # standard deviations that the darkest colours stand for, at least
@@ -59,7 +59,7 @@ def profile(model: CalibratedResult | Fitted, *, most: int = 20, ax: Axes | None
     order, c = found.by_size, len(found.clusters)
     rows = [row for column in shown for row in _rows(column)]
     values = np.array([row.differences[order] for row in rows])
-    ax = new_axes(ax, (max(5.5, 3.0 + 0.62 * min(c, 20)), 1.4 + 0.3 * len(rows)))
+    ax = new_axes(ax, (max(5.5, 3.0 + 0.62 * min(c, MOST_FIGURES)), 1.4 + 0.3 * len(rows)))
     limit = max(LARGEST, float(np.nanmax(np.abs(values), initial=0.0)))
     ax.set_facecolor(UNKNOWN)
     image = ax.imshow(

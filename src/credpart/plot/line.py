@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from credpart._arrays import Array
 from credpart._checks import check_data
 from credpart.errors import InputError
 from credpart.focal import check_cluster_names
@@ -12,6 +13,7 @@ from credpart.partition import EvidentialPartition
 from credpart.plot._canvas import (
     MOST_CLUSTERS_IN_LEGEND,
     beside,
+    cluster_keys,
     drawn_rows,
     marker_key,
     name_places,
@@ -19,7 +21,7 @@ from credpart.plot._canvas import (
     note,
     plain,
 )
-from credpart.plot._palette import SYMBOLS, colours, symbols
+from credpart.plot._palette import GREY, OUTLIER_SYMBOL, SYMBOLS, colours, symbols
 from credpart.plot._plane import feature_names
 
 TICKS = -0.06  # height of the marks of the objects, below the degrees
@@ -67,7 +69,7 @@ def one_column(
     j = _chosen(feature, names)
     clusters = check_cluster_names(partition.cluster_names, partition.n_clusters)
     order = np.argsort(table.values[:, j], kind="stable")
-    x, labels = table.values[order, j], partition.labels[order]
+    x, labels = table.values[order, j], partition.labels_or_outlier[order]
     belief, plausibility = partition.belief()[order], partition.plausibility()[order]
     ax = new_axes(ax, (7.0, 3.6))
     palette, marks = colours(len(clusters)), symbols(np.arange(len(clusters)))
@@ -76,25 +78,26 @@ def one_column(
         ax.fill_between(x, belief[:, k], plausibility[:, k], color=colour, alpha=0.35, linewidth=0)
         for degrees in (belief[:, k], plausibility[:, k]):
             ax.plot(x, degrees, color=colour, linewidth=0.9)
-        of_cluster = rows[labels[rows] == k]
-        ax.scatter(
-            x[of_cluster], np.full(len(of_cluster), TICKS), s=14, color=colour,
-            marker=SYMBOLS[marks[k]], linewidths=0.6,
-        )  # fmt: skip
+        _draw_marks(ax, x[rows[labels[rows] == k]], colour, SYMBOLS[marks[k]])
+    _draw_marks(ax, x[rows[labels[rows] < 0]], GREY, SYMBOLS[OUTLIER_SYMBOL])
     ax.set(xlabel=plain(names[j]), ylabel="belief to plausibility", ylim=(2 * TICKS, 1.03))
     if len(rows) < n:
         note(ax, f"marks: {len(rows):,} of {n:,} objects, at random")
     if len(clusters) <= MOST_CLUSTERS_IN_LEGEND:
-        keys = [
-            marker_key(f"cluster {plain(name)}", SYMBOLS[mark], colour)
-            for name, mark, colour in zip(clusters, marks, palette, strict=True)
-        ]
+        keys = cluster_keys(clusters, palette)
+        if (labels < 0).any():
+            keys.append(marker_key("outlier", SYMBOLS[OUTLIER_SYMBOL], GREY))
         beside(ax, keys)
     else:
-        present = np.unique(labels)
+        present = np.unique(labels[labels >= 0])
         places = [[np.median(x[labels == k]), 0.5] for k in present]
         name_places(ax, [plain(clusters[k]) for k in present], np.array(places), "x-small")
     return ax
+
+
+def _draw_marks(ax: Axes, x: Array, colour: Any, symbol: str) -> None:
+    """Draw objects below the degrees."""
+    ax.scatter(x, np.full(len(x), TICKS), s=14, color=colour, marker=symbol, linewidths=0.6)
 
 
 def _chosen(feature: int | str | None, names: list[str]) -> int:

@@ -174,10 +174,8 @@ def uncertainty(
     labels = most_probable(posteriors)[order]
     scene = Scene.of(sorted_X, labels, fit.n_clusters, features=features, ax=ax)
     largest = max(LEAST_DOUBT, float(doubt.max()))
-    scene.draw(
-        uncertain_area(doubt / largest, len(values)),
-        PALEST + (1.0 - PALEST) * np.minimum(1, 2 * doubt),
-    )
+    depth = PALEST + (1.0 - PALEST) * np.sqrt(doubt / largest)
+    scene.draw(uncertain_area(doubt / largest, len(values)), depth)
     shares = np.array([0.0, 0.5, 1.0])
     keys = [
         marker_key(f"uncertainty {share * largest:.2g}", "o", GREY, float(np.sqrt(size)))

@@ -25,6 +25,9 @@ MOST_OBJECTS = 1000  # in a matrix of pairs, whose cells would else be smaller t
 MOST_NAMES = 30  # objects that are named along a matrix
 MOST_UPRIGHT = 12  # clusters whose names stand side by side
 LONGEST_UPRIGHT = 4  # letters of such a name
+BORDER = COLOURS[5]  # between two clusters along a matrix: no mass has this colour
+VISIBLE = 0.005  # mass of the empty set that can be seen
+NARROWEST = 0.01  # range of a histogram, at least: a narrower one shows rounding errors
 ROUNDING = 1e-9  # by which a bound may miss the truth and still hold
 
 
@@ -86,6 +89,7 @@ PARTS: Mapping[str, tuple[str, str]] = {  # mass: its colour, and what it says
     "same": ("#08306B", "same cluster"),
     "apart": ("#FFFFFF", "different clusters"),
     "unknown": ("#E69F00", "unknown"),
+    "empty": ("#9A9A9A", "no cluster: an outlier"),
 }
 
 
@@ -143,7 +147,7 @@ def pair_histogram(
     lines = [*_lines(i, j, intervals, partition, truth)]
     marked = [*P, *(line.place for line in lines)]
     ax = new_axes(ax)
-    ax.hist(P, bins=BINS, range=(min(marked), max(marked)), color="#CCCCCC")
+    ax.hist(P, bins=BINS, range=_histogram_range(min(marked), max(marked)), color="#CCCCCC")
     for line in lines:
         ax.axvline(line.place, linestyle=line.style, color=line.colour, label=line.label)
     handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))  # a label once
@@ -287,8 +291,11 @@ def relational(
 
 
 def _draw_mixed(ax: Axes, masses: Relational) -> None:
-    """Draw the colours of the three masses, mixed; what they lack to 1 is the empty set's."""
-    parts = [(getattr(masses, name), *style) for name, style in PARTS.items()]
+    """Draw the colours of the masses, mixed; what the three lack to 1 is the empty set's."""
+    every = {**masses._asdict(), "empty": 1.0 - np.sum(masses, axis=0)}
+    parts = [(every[name], *style) for name, style in PARTS.items()]
+    if every["empty"].max() < VISIBLE:
+        parts = parts[:-1]
     mixed = sum(mass[..., None] * np.array(to_rgb(colour)) for mass, colour, _ in parts)
     ax.imshow(np.clip(mixed, 0.0, 1.0), interpolation="nearest")
     patches = [Patch(facecolor=hue, edgecolor=GREY, label=text) for _, hue, text in parts]
@@ -327,6 +334,18 @@ def _lines(
         yield Line(truth, "true probability", "-", COLOURS[1])
 
 
+def _histogram_range(low: float, high: float) -> tuple[float, float]:
+    """The range of probabilities in [0, 1], made wide enough for their ticks to be read.
+
+    >>> _histogram_range(0.2, 0.3), _histogram_range(1.0 - 1e-12, 1.0)
+    ((0.2, 0.3), (0.99, 1.0))
+    """
+    if high - low >= NARROWEST:
+        return low, high
+    start = min(max(0.0, 0.5 * (low + high - NARROWEST)), 1.0 - NARROWEST)
+    return start, start + NARROWEST
+
+
 def condensed_row(i: int, j: int, n: int) -> int:
     """Return where the pair i < j stands among all pairs, row by row.
 
@@ -358,8 +377,8 @@ def _mark_clusters(ax: Axes, partition: EvidentialPartition, rows: IntArray) -> 
     present, starts, counts = np.unique(labels, return_index=True, return_counts=True)
     names = (*check_cluster_names(partition.cluster_names, partition.n_clusters), EMPTY)
     for start in starts[1:] if len(starts) <= MOST_NAMES else []:
-        ax.axhline(start - 0.5, color=COLOURS[1], linewidth=0.5)
-        ax.axvline(start - 0.5, color=COLOURS[1], linewidth=0.5)
+        ax.axhline(start - 0.5, color=BORDER, linewidth=0.5)
+        ax.axvline(start - 0.5, color=BORDER, linewidth=0.5)
     every = slice(None, None, 1 + len(present) // MOST_NAMES)
     middles, shown = starts + counts / 2 - 0.5, [plain(names[k]) for k in present]
     is_short = len(present) <= MOST_UPRIGHT and max(map(len, shown)) <= LONGEST_UPRIGHT

@@ -19,6 +19,7 @@ from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
 from credpart.partition.describe import partition_doubt, sets_by_word
 from credpart.partition.doubt import THRESHOLD, WORDS, possible_words, word_codes
+from credpart.plot._palette import GREY
 from credpart.report.charts import Shade, density_shades, svg_colours
 from credpart.result import CalibratedResult
 
@@ -29,6 +30,7 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas")
 LETTERS = {"E": "equal", "V": "varying", "I": "along the axes"}
 SHAPES = {**LETTERS, "I": "round"}
 ASPECTS = (("volume", LETTERS), ("shape", SHAPES), ("orientation", LETTERS))
+HOW_RESAMPLED = {"Groups": "resampled whole", "Strata": "each resampled on its own"}
 IN_PAGE = "percentile"  # the method of intervals that the script of the page has
 
 
@@ -40,10 +42,13 @@ class Row(NamedTuple):
 
 
 class ClusterRow(NamedTuple):
-    """A cluster: how many objects have it as their label, and how many of these have each word."""
+    """A cluster: how many objects have it as their label, and how many of these have each word.
+
+    Outliers, which are in no cluster, have a row of their own, without a code.
+    """
 
     name: str
-    code: int
+    code: int | None
     labelled: int
     words: list[int]
     sure_share: str  # of the objects of the largest cluster, in percent
@@ -67,40 +72,51 @@ class Summary(NamedTuple):
     n: int
     words: list[WordRow]
     clusters: list[ClusterRow]
+    outliers: ClusterRow | None
     between: list[tuple[str, int, int]]  # clusters, and how many objects overlap or are undecided
     threshold: str
-    map: list[Shade]  # undecided part against overlap, of all objects
+    n_outlying: int
+    map: list[Shade]  # undecided part against overlap, of all objects but the outlying ones
 
 
 def summary(partition: EvidentialPartition) -> Summary:
     """Count objects by how sure their cluster is."""
     doubt = partition_doubt(partition)
-    labels, codes = partition.labels, word_codes(doubt, THRESHOLD)
+    labels, codes = partition.labels_or_outlier, word_codes(doubt, THRESHOLD)
     possible = possible_words(partition.focal_sets)
     names = check_cluster_names(partition.cluster_names, partition.n_clusters)
-    table = np.zeros((len(names), len(WORDS)), dtype=np.intp)
+    table = np.zeros((len(names) + 1, len(WORDS)), dtype=np.intp)  # -1, the last, is no cluster
     np.add.at(table, (labels, codes), 1)
     labelled = table.sum(axis=1)
     unit = 100.0 / max(1, int(labelled.max()))
-    clusters = [
-        ClusterRow(
+
+    is_outlying = codes == WORDS.index("outlying")  # they would lie in the corner of the sure ones
+
+    def row(k: int, name: str, code: int | None, colour: str) -> ClusterRow:
+        return ClusterRow(
             name,
-            k,
+            code,
             int(labelled[k]),
             table[k, : len(possible)].tolist(),
             f"{table[k, WORDS.index('sure')] * unit:.1f}",
             f"{labelled[k] * unit:.1f}",
             colour,
         )
+
+    clusters = [
+        row(k, name, k, colour)
         for k, (name, colour) in enumerate(zip(names, svg_colours(len(names)), strict=True))
     ]
+    clusters.sort(key=lambda row: -row.labelled)
     return Summary(
         partition.n_objects,
         _word_rows(possible, table.sum(axis=0)[: len(possible)]),
-        sorted(clusters, key=lambda row: -row.labelled),
+        clusters,
+        row(-1, "none", None, GREY) if labelled[-1] else None,
         _between(partition),
         f"{THRESHOLD:g}",
-        density_shades(doubt.overlap, doubt.undecided),
+        int(is_outlying.sum()),
+        density_shades(doubt.overlap[~is_outlying], doubt.undecided[~is_outlying]),
     )
 
 
@@ -185,18 +201,17 @@ def describe_model(name: str) -> str:
     >>> describe_model("skew-t")
     'skew-t'
     >>> describe_model("EII+noise")
-    'EII: volume equal, shape round; and noise'
+    'EII+noise: volume equal, shape round; and noise'
     """
-    if name.endswith(NOISE):
-        return f"{describe_model(name.removesuffix(NOISE))}; and noise"
-    if len(name) != 3 or not set(name) <= set(LETTERS):
+    letters = name.removesuffix(NOISE)
+    if len(letters) != 3 or not set(letters) <= set(LETTERS):
         return name
     aspects = [
         f"{aspect} {words[letter]}"
-        for letter, (aspect, words) in zip(name, ASPECTS, strict=True)
-        if not (aspect == "orientation" and name[1:] == "II")
+        for letter, (aspect, words) in zip(letters, ASPECTS, strict=True)
+        if not (aspect == "orientation" and letters[1:] == "II")
     ]
-    return f"{name}: {', '.join(aspects)}"
+    return f"{name}: {', '.join(aspects)}{'; and noise' * (letters != name)}"
 
 
 def settings(result: CalibratedResult) -> list[Row]:
@@ -205,16 +220,25 @@ def settings(result: CalibratedResult) -> list[Row]:
     fit, options = result.mixture, result.options
     kind = options.focal_sets if isinstance(options.focal_sets, str) else "as given"
     numbers = result.replicates.chosen_numbers()
+    units = {"Groups": result.groups, "Strata": result.strata}
+    resampled = [
+        Row(name, f"{len(np.unique(codes)):,}, {HOW_RESAMPLED[name]}")
+        for name, codes in units.items()
+        if codes is not None
+    ]
+    weakened = [Row("Weakening", f"{result.weakening:.4g}")] if options.weaken else []
     return [
         Row("Clusters", f"{fit.n_clusters} ({_tried(result.selection)})"),
         Row("Mixture", f"{describe_model(fit.model)}; log-likelihood {fit.loglik:.2f}"),
         Row("Replicates", f"{len(result.replicates):,} ({options.resampling} bootstrap)"),
+        *resampled,
         Row("How they ended", ", ".join(f"{v:,} {k}" for k, v in counts.items() if v)),
         Row("Models of the replicates", ", ".join(f"{k} {v:,}" for k, v in chosen.items())),
         Row("Clusters of the replicates", ", ".join(f"{k}: {v:,}" for k, v in numbers.items())),
         Row("Confidence level", f"{100 * options.level:g} %"),
         Row("Method of the intervals", options.method + _looked_up(options.method)),
         Row("Sets that may carry mass", f"{len(result.partition.focal_sets)} ({kind})"),
+        *weakened,
     ]
 
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -33,6 +34,7 @@ from credpart.report.trust import audit_section, rivals_section
 from credpart.result import CalibratedResult, Fitted, result_of
 
 NUMBERS = {"levels": None}  # of an axis
+SIGNS = re.compile(r"(?<=[_./-])(?=.)")  # behind which a name may go on in the next line
 
 
 def write_report(
@@ -197,7 +199,8 @@ def _sections(
         "criterion": selection.criterion.upper(),
         "selection": charts.selection_chart(selection),
         "criterion_rows": charts.criterion_rows(selection),
-        "chosen": content.describe_model(result.mixture.model),
+        "model": result.mixture.model,
+        "meaning": content.describe_model(result.mixture.model).partition(": ")[2],
         "quality": content.quality(result),
         "reproduction": content.reproduction(result, command),
         "level": f"{100 * result.intervals.level:g} %",
@@ -302,4 +305,14 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["breakable"] = _breakable
     return environment.from_string(_asset("page.html"))
+
+
+def _breakable(name: str) -> Markup:
+    """A name that may go on in the next line behind a sign, as names of columns have no spaces.
+
+    >>> print(_breakable("petal_length <cm>"))
+    petal_<wbr>length &lt;cm&gt;
+    """
+    return Markup("<wbr>").join(SIGNS.split(str(name)))

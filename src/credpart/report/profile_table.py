@@ -8,6 +8,7 @@ import numpy as np
 from credpart.profiles import ColumnProfile, Profiles, figure
 
 MOST_ROWS = 60  # of numbers and categories; a longer table is read by nobody
+WIDEST = 6  # clusters side by side: so many fit on a printed page
 STEPS = (0.2, 0.5, 1.0)  # standardised differences from which on a cell has the next shade
 NOTABLE = 0.5  # standardised difference from which on a mark says it once more
 
@@ -32,11 +33,18 @@ class Head(NamedTuple):
     bounds: str
 
 
-class ProfileTable(NamedTuple):
-    """The clusters from left to right, the largest first, and what they are like."""
+class Block(NamedTuple):
+    """Some clusters from left to right, and what they are like."""
 
     heads: list[Head]
     rows: list[tuple[str, Cell, list[Cell]]]  # the name, all objects, each cluster
+
+
+class ProfileTable(NamedTuple):
+    """The clusters, the largest first, in blocks that stand below each other."""
+
+    blocks: list[Block]
+    objects: str  # in clusters: the figures of all objects do not count outliers
     n_left_out: int  # rows that are not shown
     scope: str  # of which objects the figures are; empty: of all
 
@@ -55,7 +63,16 @@ def profile_table(profiles: Profiles) -> ProfileTable:
         for k in order
     ]
     rows = [row for column in profiles.columns for row in _rows(column, order)]
-    return ProfileTable(heads, rows[:MOST_ROWS], len(rows[MOST_ROWS:]), profiles.scope)
+    shown = rows[:MOST_ROWS]
+    width = -(-len(heads) // -(-len(heads) // WIDEST))  # blocks of about the same width
+    blocks = [
+        Block(
+            heads[start : start + width],
+            [(name, whole, cells[start : start + width]) for name, whole, cells in shown],
+        )
+        for start in range(0, len(heads), width)
+    ]
+    return ProfileTable(blocks, figure(sizes.objects.sum()), len(rows) - len(shown), profiles.scope)
 
 
 def _rows(column: ColumnProfile, order: list[int]) -> Iterator[tuple[str, Cell, list[Cell]]]:

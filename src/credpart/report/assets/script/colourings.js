@@ -18,10 +18,13 @@ const WORD_COLOURS = {
 };
 const MOST_ENTRIES = 24; // of a legend
 
+export const OUTLIER_ENTRY = { symbol: OUTLIER, colour: GREY, text: "outlier" };
+
 // Objects with the same `key` have the same `appearance`: symbol, colour, whether with a ring.
 export const COLOURINGS = {
   set: {
     name: "cluster",
+    showsClusters: true,
     isAvailable: () => true,
     key: (data, i) => 2 * (data.labels[i] * data.f + data.setLabels[i]) + isSure(data, i),
     appearance: (data, i) => ({
@@ -31,11 +34,13 @@ export const COLOURINGS = {
     }),
     legend: (data) => [
       ...namedEntries(data, "cluster", data.clusterNames, data.clusterColours),
+      ...mixedEntries(data),
       ...outlierEntries(data),
     ],
   },
   verdict: {
     name: "sure, overlapping or undecided",
+    showsClusters: true,
     isAvailable: () => true,
     key: (data, i) => data.labels[i] * data.words.length + data.verdicts[i],
     appearance: (data, i) => ({
@@ -48,6 +53,7 @@ export const COLOURINGS = {
   },
   doubt: {
     name: "doubt (1 − belief)",
+    showsClusters: true,
     isAvailable: () => true,
     key: (data, i) => data.labels[i] * (DOUBT_STEPS + 1) + doubtStep(data.scores.doubt[i]),
     appearance: (data, i) => ({
@@ -64,6 +70,7 @@ export const COLOURINGS = {
   },
   class: {
     name: "known class",
+    showsClusters: false,
     isAvailable: (data) => data.classNames.length > 0,
     key: (data, i) => 2 * data.classLabels[i] + isSure(data, i),
     appearance: (data, i) => ({
@@ -81,10 +88,16 @@ export function setColour(data, set) {
   return members.length ? meanColour(members.map((k) => data.clusterColours[k])) : GREY;
 }
 
+// What mixed colours mean, where there are any.
+const mixedEntries = (data) =>
+  data.setLabels.some((set) => data.members[set].length > 1)
+    ? [{ text: "mixed colours: most mass on a set of several" }]
+    : [];
+
 // An entry for outliers, where there may be any.
 const outlierEntries = (data) =>
   data.members.some((members) => !members.length)
-    ? [{ symbol: OUTLIER, colour: GREY, text: "outlier" }]
+    ? [OUTLIER_ENTRY]
     : [];
 
 const doubtStep = (share) => Math.round(DOUBT_STEPS * share);

@@ -1,6 +1,6 @@
 // What symbols and colours mean: below the picture, and in the table of clusters.
 
-import { COLOURINGS } from "./colourings.js";
+import { COLOURINGS, OUTLIER_ENTRY } from "./colourings.js";
 import { byId, element } from "./dom.js";
 import { canHaveEllipses, ELLIPSES_HOLD } from "./ellipses.js";
 import { memoize } from "./memoize.js";
@@ -42,8 +42,12 @@ const renderClusterSymbols = memoize(
   (state) => ({ data: state.data, dark: isDark(state) }),
   ({ data, dark }) => {
     for (const place of document.querySelectorAll("[data-cluster]")) {
-      const k = Number(place.dataset.cluster);
-      const entry = { symbol: symbolOf(data, k), colour: data.clusterColours[k] };
+      const { cluster } = place.dataset;
+      const k = Number(cluster);
+      const entry =
+        cluster === "none"
+          ? OUTLIER_ENTRY
+          : { symbol: symbolOf(data, k), colour: data.clusterColours[k] };
       place.replaceChildren(swatch(data, entry, dark));
     }
   },

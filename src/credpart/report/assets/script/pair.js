@@ -70,7 +70,7 @@ const announceAnswer = memoize(
   ({ data, chosen: [i, j] }) => {
     if (i !== null && j !== null) {
       const question = `Are ${data.ids[i]} and ${data.ids[j]} in the same cluster`;
-      tell(`${question}? ${verdictSentence(...pairBounds(data, i, j))}`);
+      tell(`${question}? ${verdictSentence(data, i, j)}`);
     }
   },
 );
@@ -83,7 +83,7 @@ function invitation(missing) {
 function answer(data, i, j, dark) {
   const [belief, plausibility] = pairBounds(data, i, j);
   const question = element("h3", {}, "Are A and B in the same cluster?");
-  const verdict = element("p", {}, verdictSentence(belief, plausibility));
+  const verdict = element("p", {}, verdictSentence(data, i, j));
   const sample = pairReplicates(data, i, j);
   if (!sample) {
     return [question, verdict, note(NOT_STORED)];
@@ -99,18 +99,27 @@ function answer(data, i, j, dark) {
   ];
 }
 
-function verdictSentence(belief, plausibility) {
+// The confidence interval in words; where replicates are not stored, belief and plausibility, which
+// approximate it.
+function verdictSentence(data, i, j) {
+  const sample = pairReplicates(data, i, j);
+  const [lower, upper] = sample
+    ? confidenceInterval(sample, data.level)
+    : pairBounds(data, i, j);
+  const basis = sample ? `${levelInPercent(data.level)} confidence` : "belief to plausibility";
   const percent = (p) => `${Math.round(100 * p)}\u00a0%`;
-  const [low, high] = [percent(belief), percent(plausibility)];
+  const [low, high] = [percent(lower), percent(upper)];
   const range = low === high ? `about ${low}` : `between ${low} and ${high}`;
-  return `${verdictWords(belief, plausibility)}: ${range}.`;
+  return `${verdictWords(lower, upper)}: ${range} (${basis}).`;
 }
 
-function verdictWords(belief, plausibility) {
-  if (belief > 0.5) {
+const levelInPercent = (level) => `${Math.round(1e6 * level) / 1e4} %`;
+
+function verdictWords(lower, upper) {
+  if (lower > 0.5) {
     return "Probably yes";
   }
-  return plausibility < 0.5 ? "Probably not" : "The data do not tell";
+  return upper < 0.5 ? "Probably not" : "The data do not tell";
 }
 
 function replicatesSentence(count, all, fit) {
@@ -133,7 +142,7 @@ function figureList(figures) {
 const toX = (p) => LEFT + WIDTH * p;
 
 function pairChart(sample, { lower, upper, belief, plausibility, fit }, level, dark) {
-  const confidence = `${Math.round(1e6 * level) / 1e4} % confidence interval`;
+  const confidence = `${levelInPercent(level)} confidence interval`;
   return svgElement(
     "svg",
     {

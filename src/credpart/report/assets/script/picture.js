@@ -22,7 +22,6 @@ export function buildPicture(data) {
       byId("colour").append(element("option", { value }, name));
     }
   }
-  byId("ellipses-label").hidden = !data.ellipses;
 }
 
 export function pictureSize() {
@@ -31,12 +30,19 @@ export function pictureSize() {
 }
 
 export const renderPictureControls = memoize(
-  ({ xAxis, yAxis, colouring, showsEllipses }) => ({ xAxis, yAxis, colouring, showsEllipses }),
-  ({ xAxis, yAxis, colouring, showsEllipses }) => {
+  ({ data, xAxis, yAxis, colouring, showsEllipses }) => ({
+    data,
+    xAxis,
+    yAxis,
+    colouring,
+    showsEllipses,
+  }),
+  ({ data, xAxis, yAxis, colouring, showsEllipses }) => {
     byId("x-axis").value = xAxis;
     byId("y-axis").value = yAxis;
     byId("colour").value = colouring;
     byId("ellipses").checked = showsEllipses;
+    byId("ellipses-label").hidden = !canHaveEllipses(data, [xAxis, yAxis]);
   },
 );
 

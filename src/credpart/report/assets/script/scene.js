@@ -1,6 +1,7 @@
 // What the picture of the objects consists of, drawn on a canvas or as SVG.
 
 import { drawEllipses } from "./ellipses.js";
+import { isOutlier } from "./evidence.js";
 import { pixelScales, plotArea } from "./projection.js";
 import { drawRing, drawSymbol, hasRings, symbolRadius } from "./symbols.js";
 import { themeColours } from "./theme.js";
@@ -10,6 +11,8 @@ const PIXELS_PER_TICK = { x: 80, y: 50 }; // at least
 const TRANSPARENT_ABOVE = 4000; // objects
 const FAINT = 0.12; // opacity of objects that the table leaves out
 const MARK_DISTANCE = 5; // pixels from a symbol to the circle around it
+const MOST_UNNAMED = 7; // clusters: so many colours are told apart at a glance
+const LONGEST_NAME = 16; // characters of a cluster's name in the picture
 const REACH_OF_SYMBOL = 4; // pixels around a symbol that its ring may need
 
 export const FONT = "12px system-ui, sans-serif";
@@ -28,6 +31,9 @@ export function drawScene(context, picture, drawObject) {
   drawObjects(context, picture, drawObject);
   if (picture.hasEllipses) {
     drawEllipses(context, picture);
+  }
+  if (picture.colouring.showsClusters && isHardToTell(picture.data)) {
+    drawClusterNames(context, picture);
   }
   context.restore();
 }
@@ -102,6 +108,41 @@ export function drawAppearance(context, data, { symbol, colour, isRinged }, dark
   }
 }
 
+// Whether clusters need their names: their colours are many, or their symbols too small.
+const isHardToTell = (data) => data.c > MOST_UNNAMED || !hasRings(data);
+
+// The names of the clusters, in the middle of their objects.
+function drawClusterNames(context, { data, places, dark }) {
+  const members = data.clusterNames.map(() => []);
+  for (let i = 0; i < data.n; i++) {
+    if (!isOutlier(data, i)) {
+      members[data.labels[i]].push(i);
+    }
+  }
+  context.font = "bold 14px system-ui, sans-serif";
+  context.textAlign = "center";
+  members.forEach((objects, k) => {
+    if (objects.length) {
+      const name = data.clusterNames[k].slice(0, LONGEST_NAME);
+      const [x, y] = [places.x, places.y].map((along) => median(objects.map((i) => along[i])));
+      drawHaloed(context, name, [x, y + 5], themeColours(dark));
+    }
+  });
+}
+
+function median(values) {
+  return Float64Array.from(values).sort()[Math.floor(values.length / 2)];
+}
+
+// Text that is read on any ground.
+function drawHaloed(context, text, [x, y], { background, text: ink }) {
+  context.lineWidth = 4;
+  context.strokeStyle = background;
+  context.strokeText(text, x, y);
+  context.fillStyle = ink;
+  context.fillText(text, x, y);
+}
+
 // A circle around an object, with a letter beside it if the object is chosen.
 export function drawMark(context, { size, places, radius, colours }, i, letter) {
   const area = plotArea(size);
@@ -120,9 +161,5 @@ export function drawMark(context, { size, places, radius, colours }, i, letter) 
   }
   context.font = "bold 14px system-ui, sans-serif";
   context.textAlign = "left";
-  context.lineWidth = 4;
-  context.strokeStyle = colours.background;
-  context.strokeText(letter, x + reach + 2, y + 5);
-  context.fillStyle = colours.text;
-  context.fillText(letter, x + reach + 2, y + 5);
+  drawHaloed(context, letter, [x + reach + 2, y + 5], colours);
 }

@@ -2,11 +2,14 @@
 
 const LONGEST_LEVEL = 12; // characters
 
-// Round numbers within [low, high], at most `most` steps apart.
+// Round numbers within [low, high], at most `most` steps apart, but at least two of them: one
+// tick alone gives no scale.
 function niceTicks(low, high, most) {
   const power = 10 ** Math.floor(Math.log10((high - low) / most));
-  const steps = [1, 2, 5, 10].map((multiple) => multiple * power);
-  const step = steps.find((size) => (high - low) / size <= most);
+  const steps = [10, 5, 2, 1, 0.5, 0.2, 0.1].map((multiple) => multiple * power);
+  const within = (size) => Math.floor(high / size) - Math.ceil(low / size) + 1;
+  const wanted = steps.findLast((size) => (high - low) / size <= most);
+  const step = steps.find((size) => size <= wanted && within(size) >= 2) ?? wanted;
   const first = Math.ceil(low / step);
   const count = Math.floor((high - low) / step) + 1;
   const candidates = Array.from({ length: count }, (_, k) => (first + k) * step);
