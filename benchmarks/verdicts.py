@@ -13,7 +13,7 @@ On the real data sets the first advice is followed, and the data diagnosed again
 is good, nothing is left to do, or `STEPS` were taken.
 
 Each result is a line of the file as soon as it is there, and what the file has is not run again.
-``--repeats 0`` prints the tables alone.  The whole takes about half an hour of one processor.
+``--repeats 0`` prints the tables alone.
 """
 
 import argparse
