@@ -101,7 +101,7 @@ def test_no_iteration_lowers_the_likelihood(model):
     mixture = first_iteration(models.problem, statistics, one + 13, one, one)
     for _ in range(60):
         following = iterate(models.problem, mixture)
-        assert following.loglik[0] >= mixture.loglik[0] - 1e-9
+        assert following.objective[0] >= mixture.objective[0] - 1e-9
         mixture = following
 
 

@@ -74,7 +74,7 @@ def test_workers_that_are_killed_every_time_are_an_error(tmp_path):
 def test_a_killed_worker_changes_no_byte(tmp_path, monkeypatch):
     monkeypatch.setattr(algorithm1, "LARGEST", 16)
     expected = model().partition_.masses.tobytes()
-    monkeypatch.setattr(algorithm1, "refit", deadly(algorithm1.refit, str(tmp_path), 1))
+    monkeypatch.setattr(algorithm1, "refit_chunk", deadly(algorithm1.refit_chunk, str(tmp_path), 1))
     with (
         joblib.parallel_config(backend="loky", n_jobs=2),
         pytest.warns(WorkerWarning, match="killed"),

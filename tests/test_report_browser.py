@@ -715,7 +715,8 @@ def test_payloads_in_columns_ids_and_classes_do_not_run(opened, tmp_path):
     model = CalibratedClustering(2, model="EII", n_replicates=20, random_state=0).fit(X)
     ids = [*PAYLOADS, *(text + "!" for text in PAYLOADS)]
     moved = pd.DataFrame([[3, "EII", text, 1, text, 2] for text in ids], columns=list(CHANGES))
-    others = pd.DataFrame([[3, PAYLOADS[0], -9.0, -1.0, True, 0.5, 9, 9]], columns=list(COLUMNS))
+    row = [3, PAYLOADS[0], -9.0, -1.0, True, 0.5, 9, 9, -1.0, False]
+    others = pd.DataFrame([row], columns=list(COLUMNS))
     known = {"model": PAYLOADS[0], "n_clusters": 2, "bic": -8.0, "bound": 2.0, "n_pairs": 9}
     found = replace(
         diagnose(model, audit=0, rivals=False),
