@@ -176,6 +176,19 @@ def test_a_changed_number_is_found_by_the_digest(tmp_path):
         EvidentialPartition.load(path)
 
 
+def test_a_character_that_does_not_exist_is_refused(tmp_path):
+    path = tmp_path / "partition.npz"
+    EvidentialPartition.from_hard([0, 1]).save(path)
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    digest = arrays["digest"]
+    digest.reshape(1).view(np.uint32)[-1] = 0x110000  # one more than the last character
+    with path.open("wb") as stream:
+        np.savez(stream, **arrays)
+    with pytest.raises(ValueError, match="has characters that do not exist"):
+        EvidentialPartition.load(path)
+
+
 def test_paths_that_do_not_exist_are_named(example_2, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.npz"):
         EvidentialPartition.load(tmp_path / "nowhere.npz")

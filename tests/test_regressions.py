@@ -45,3 +45,15 @@ def test_pooling_is_refused_where_the_model_is_chosen():
     model = CalibratedClustering(2, model=["EII", "VVV"], regularization="pooled", n_replicates=20)
     with pytest.raises(ValueError, match="`regularization` must be 'fallback' or 'none' where"):
         model.fit(TWO)
+
+
+@pytest.mark.filterwarnings("ignore::credpart.errors.DataWarning")
+def test_a_t_distribution_that_falls_onto_a_point_is_degenerate():
+    # In one replicate the degrees of freedom become few, and the scale goes to 0 at a point.
+    X = np.repeat([0.085, 1.13, 1.772, 3.195], [11, 14, 5, 10])[:, None]
+    options = {"resampling": "bayesian", "regularization": "none", "n_replicates": 20}
+    model = CalibratedClustering(1, model="t", random_state=0, **options)
+    with pytest.warns(DegeneracyWarning, match="1 degenerate"):
+        model.fit(X)
+    assert model.replicates_.n_iter.max() < 1000  # it took 2000, until the scale was 1e-308
+    assert np.isfinite(model.predict_masses(X + 1.5)).all()

@@ -16,6 +16,7 @@ import os
 import re
 import stat
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -253,6 +254,8 @@ class Archive:
                 some[:] = np.frombuffer(_exactly(stream, some.nbytes), header.dtype)
             if stream.read(1):  # at its end the stream compares the checksum
                 raise ValueError(f"array {name!r} is longer than its shape says")
+        if header.dtype.kind == "U" and (_characters(cells) > sys.maxunicode).any():
+            raise ValueError(f"array {name!r} has characters that do not exist")
         return array
 
     def _check_places(self, entries: list[zipfile.ZipInfo]) -> None:
@@ -276,6 +279,11 @@ class Archive:
         if length + header.n_bytes != entry.file_size:
             raise ValueError(f"{entry.filename!r} has not the size that its shape says")
         return header
+
+
+def _characters(texts: NDArray[np.str_]) -> NDArray[np.uint32]:
+    """The numbers of the characters of texts."""
+    return texts.view(np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder))
 
 
 def _read_header(stream: Any) -> tuple[Header, int]:

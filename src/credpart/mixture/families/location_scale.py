@@ -44,6 +44,9 @@ from credpart.mixture.families.student import T
 PENALTY = 0.876
 LARGEST_SKEW = 0.7  # share of the variance that skewness may explain in a start
 HALF_NORMAL_VARIANCE = 1.0 - 2.0 / np.pi  # of |z|
+# Precision on the scale of standardised data beyond which a component has no width: its standard
+# deviation, 1e-12 of that of the data, is near their rounding.
+NO_WIDTH = 1e24
 
 LAWS: Mapping[str, LatentLaw] = {law.name: law for law in (T, SKEW_NORMAL, SKEW_T)}
 
@@ -304,8 +307,15 @@ def outer_square(vectors: Array) -> Array:
 
 
 def relative_flatness(precisions: Array, scales: Array, proportions: Array) -> Array:
-    """``tr(P_k S) / d`` (b, k) for the pooled scale matrix S; 0 if a component is absent."""
+    """``tr(P_k S) / d`` (b, k) for the pooled scale matrix S; 0 if a component is absent.
+
+    It is infinite if all components are so narrow that the pooled matrix is no measure of width.
+    """
+    is_present, d = proportions > 0.0, scales.shape[-1]
     with np.errstate(over="ignore", invalid="ignore"):
         pooled = np.einsum("bk,bkde->bde", proportions, scales)
-        flatness = np.einsum("bkde,bde->bk", precisions, pooled) / scales.shape[-1]
-    return np.where(proportions > 0.0, flatness, 0.0)
+        flatness = np.einsum("bkde,bde->bk", precisions, pooled) / d
+        is_wide = is_present & (np.trace(precisions, axis1=-2, axis2=-1) / d < NO_WIDTH)
+    flatness = np.where(is_present, flatness, 0.0)
+    flatness[~is_wide.any(axis=1)] = np.inf
+    return flatness
