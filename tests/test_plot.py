@@ -450,12 +450,45 @@ def test_memberships_stack_the_masses_least_specific_first(fitted):
     assert ax.get_title("right") == "10 of 60 objects"
 
 
-def test_memberships_of_very_many_objects_are_means():
-    partition = EvidentialPartition.from_hard(np.arange(6000) % 50)
+def test_every_bar_of_very_many_objects_is_one_object():
+    # Neighbours in the order are of different clusters: a mean of them is the mass of no object.
+    partition = EvidentialPartition.from_hard(np.arange(6000) % 5)
     ax = plot.memberships(partition, order="index", most=None)
-    assert ax.get_title("right") == "all 6,000 objects, 10 to a bar"
-    np.testing.assert_allclose(ax.patches[-1].get_data().values, 1.0)
-    assert legend(ax)[-1] == "38 other sets"
+    bars = np.array([p.get_data().values - p.get_data().baseline for p in ax.patches]).T
+    edges = ax.patches[0].get_data().edges
+    assert bars.shape == (600, 5)
+    assert (edges[0], edges[-1]) == (-0.5, 5999.5)
+    ranks = np.linspace(0, 5999, 600).round().astype(int)
+    np.testing.assert_allclose(bars, partition.masses[ranks], atol=1e-12)
+    # Each bar stands at the rank of its object.
+    assert (edges[:-1] <= ranks).all()
+    assert (ranks <= edges[1:]).all()
+    told = "600 of 6,000 objects, evenly spaced in this order"
+    assert ax.get_title("right") == told
+    some = plot.memberships(partition, most=700).get_title("right")
+    assert some == "600 of the first 700 of 6,000 objects, evenly spaced in this order"
+
+
+def test_single_clusters_and_sets_of_several_without_a_filling_stay_apart():
+    sets = focal_sets(20, "pairs", empty=True)
+    masses = np.random.default_rng(0).dirichlet(np.ones(len(sets)), size=40)
+    partition = EvidentialPartition(masses, sets)
+    ax = plot.memberships(partition, order="index")
+    layers = {p.get_label(): p.get_data().values - p.get_data().baseline for p in ax.patches}
+    np.testing.assert_allclose(sum(layers.values()), 1.0)
+    rest = np.argsort(-masses.sum(axis=0))[12:]
+    sizes = sets.sum(axis=1)[rest]
+    single, several = rest[sizes == 1], rest[sizes > 1]
+    assert len(single)
+    told = f"{len(single)} other single clusters", f"{len(several)} other sets of several"
+    for name, members in zip(told, (single, several), strict=True):
+        np.testing.assert_allclose(layers[name], masses[:, members].sum(axis=1))
+    styles = {p.get_label(): (p.get_facecolor(), p.get_hatch()) for p in ax.patches}
+    assert len({styles[name] for name in told}) == 2
+    assert len(layers) == 14 + (sizes == 0).any()
+    # A light empty set is neither of them.
+    light = np.column_stack([0.001 + 0 * masses[:, :1], 0.999 * np.eye(20)[np.arange(40) % 20]])
+    assert legend(plot.memberships(EvidentialPartition(light, sets[:21])))[-1] == "∅"
 
 
 def test_selection_draws_the_table_and_names_every_line():
