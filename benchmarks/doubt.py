@@ -88,8 +88,6 @@ def draw(partitions: list, path: str) -> None:
         ax.set_title(
             f"{partition.n_objects} objects of twelve touching clusters", fontsize="medium"
         )
-        if ax is not axes[-1]:
-            ax.get_legend().remove()
     figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
