@@ -535,8 +535,11 @@ def test_single_clusters_and_sets_of_several_without_a_filling_stay_apart():
     assert len({styles[name] for name in told}) == 2
     assert len(layers) == 14 + (sizes == 0).any()
     # A light empty set is neither of them.
-    light = np.column_stack([0.001 + 0 * masses[:, :1], 0.999 * np.eye(20)[np.arange(40) % 20]])
-    assert legend(plot.memberships(EvidentialPartition(light, sets[:21])))[-1] == "∅"
+    for share, last in ((0.02, "∅"), (0.001, "8 other single clusters")):  # too light to be seen
+        light = np.column_stack([np.full(40, share), (1 - share) * np.eye(20)[np.arange(40) % 20]])
+        ax = plot.memberships(EvidentialPartition(light, sets[:21]))
+        assert legend(ax)[-1] == last
+        np.testing.assert_allclose(ax.patches[-1].get_data().values, 1.0)
 
 
 def test_selection_draws_the_table_and_names_every_line():
@@ -552,7 +555,7 @@ def test_selection_draws_the_table_and_names_every_line():
     (c, model), (next_c, next_model) = selection.table.stack().nlargest(2).index
     first, second = selection.table.stack().nlargest(2)
     assert ax.get_title("left") == (
-        f"highest BIC: {model} with {c} clusters; next {next_model} with {next_c}, "
+        f"highest BIC: {model} with {c} clusters;\nnext {next_model} with {next_c}, "
         f"{first - second:.1f} lower"
     )
     alone = plot.selection(select_mixture(IRIS.X, 1, "EII"))

@@ -133,6 +133,7 @@ def _stack(ax: Axes, layers: list[Layer], most: int) -> None:
     base = np.zeros(n)
     for masses, name, style in layers:
         top = base + masses
-        ax.stairs(top, edges, baseline=base, fill=True, label=name, **style)
+        label = name if masses.max() >= VISIBLE else "_nolegend_"
+        ax.stairs(top, edges, baseline=base, fill=True, label=label, **style)
         base = top
     beside(ax, ax.get_legend_handles_labels()[0], "set of clusters")

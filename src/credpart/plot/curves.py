@@ -65,7 +65,7 @@ def _told(fits: list[MixtureFit], criterion: str) -> str:
     told = f"highest {criterion.upper()}: {plain(best.model)} with {c} cluster{'s' * (c != 1)}"
     for fit in others:
         behind = best.criterion(criterion) - fit.criterion(criterion)
-        told += f"; next {plain(fit.model)} with {fit.n_clusters}, {behind:,.1f} lower"
+        told += f";\nnext {plain(fit.model)} with {fit.n_clusters}, {behind:,.1f} lower"
     return told
 
 
