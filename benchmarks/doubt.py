@@ -1,19 +1,17 @@
 """How many objects are sure, overlapping and undecided, on data sets of several kinds.
 
-``python -m benchmarks.doubt`` prints the table of `docs/doubt.md`, and with ``--picture FILE`` it
-draws the picture of that page.  It takes about a minute of one processor, and needs R with mclust.
+``python -m benchmarks.doubt`` prints the table of `docs/doubt.md`.  It takes about a minute of one
+processor, and needs R with mclust.  The picture of that page is of the gallery.
 """
 
-import argparse
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from benchmarks.published import r_data
-from credpart import CalibratedClustering, plot
+from credpart import CalibratedClustering
 from credpart.datasets import load_diabetes, load_iris
 from credpart.partition.doubt import THRESHOLD
 
@@ -57,40 +55,18 @@ def cases() -> Iterator[Case]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--picture", help="file for the map of doubt of the touching clusters")
-    picture = parser.parse_args().picture
     heads = ("data", "n", "one cluster of maximum mass", "sure", "overlapping", "undecided")
     print(f"| {' | '.join(heads)} | sure with belief < {THRESHOLD:g} |")
     print("|---" * (len(heads) + 1) + "|")
-    partitions = {}
     for name, X, c, models in cases():
         model = CalibratedClustering(c, model=models, n_replicates=200, random_state=0).fit(X)
-        partition = partitions[name] = model.partition_
+        partition = model.partition_
         table, n = partition.doubt(), len(X)
         counts = partition.doubt_counts().values()
         single = partition.lower_approximation().any(axis=1).mean()
         shares = " | ".join(f"{100 * count / n:.1f} %" for count in counts)
         wrong = int((table.loc[table["verdict"] == "sure", "belief"] < THRESHOLD).sum())
         print(f"| {name} | {n} | {100 * single:.1f} % | {shares} | {wrong} |", flush=True)
-    if picture:
-        draw([partitions[f"12 touching clusters, n = {n}"] for n in (120, 3000)], picture)
-
-
-def draw(partitions: list, path: str) -> None:
-    """Draw the maps of doubt side by side."""
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(partitions), figsize=(10.5, 4.6), layout="constrained")
-    for partition, ax in zip(partitions, axes, strict=True):
-        plot.doubt(partition, ax=ax)
-        ax.set_title(
-            f"{partition.n_objects} objects of twelve touching clusters", fontsize="medium"
-        )
-        if ax is not axes[-1]:
-            ax.get_legend().remove()
-    figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
 if __name__ == "__main__":

@@ -123,7 +123,7 @@ STYLES = {
     "scikit-learn": ("^--", "#666666"),
 }
 NAMES = {
-    "in memory": "credpart: 1000 replicates, masses of all objects",
+    "in memory": "credpart: 1000 replicates (refitted only at 10 000),\nmasses from landmarks",
     "partitions": "the same, ten Parquet files",
     "scikit-learn": "scikit-learn: one fit of GaussianMixture",
 }

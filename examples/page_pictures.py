@@ -17,6 +17,7 @@ PICTURES = {
     "plot_3_calibration": {2: "pair"},
     "plot_4_mixture": {1: "selection"},
     "plot_5_new_objects": {1: "new-objects"},
+    "plot_9_doubt": {1: "doubt"},
 }
 
 

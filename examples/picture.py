@@ -11,7 +11,7 @@ from credpart.datasets import load_iris
 def main(path: str) -> None:
     iris = load_iris()
     model = CalibratedClustering(n_clusters=3, random_state=0).fit(iris.X)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), width_ratios=(1.1, 1))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained")
     plot.partition(
         model.partition_,
         iris.X,
@@ -20,7 +20,6 @@ def main(path: str) -> None:
         ax=left,
     )
     plot.memberships(model.partition_, most=30, ax=right)
-    figure.tight_layout()
     figure.savefig(path, dpi=100)
 
 

@@ -118,9 +118,26 @@ def test_partition_says_what_is_what():
     ax = plot.partition(ROUGH, PLACES, classes=classes, annotate=[6])
     assert legend(ax) == [
         *("cluster a", "cluster b", "class p", "class q"),
-        *("lower approximation", "upper approximation", "between clusters"),
+        *("lower approximation", "upper approximation", "most mass on a set of several"),
     ]
     assert [text.get_text() for text in ax.texts] == ["z"]
+    assert ax.get_title("right") == "1 of 7 objects is not sure (belief below 0.9)"
+    by_dominance = plot.partition(ROUGH, PLACES, rule="dominance")
+    assert legend(by_dominance)[-1] == "no cluster dominates the others"
+
+
+def test_partition_says_how_many_objects_are_in_doubt_though_they_have_no_ring():
+    # The set of most mass is a single cluster, in which belief is low.
+    fuzzy = EvidentialPartition.from_fuzzy([[0.6, 0.4]] * 2000 + [[0.05, 0.95]] * 1000)
+    ax = plot.partition(fuzzy, np.random.default_rng(0).standard_normal((3000, 2)))
+    assert "2,000 of 3,000 objects are not sure (belief below 0.9)" in ax.get_title("right")
+    assert not any("several" in text for text in legend(ax))
+
+
+def test_dashes_of_clusters_begin_at_different_places():
+    ax = plot.partition(ROUGH, PLACES)
+    upper = [line for line in ax.lines if line.get_linestyle() == "--"]
+    assert len({line._dash_pattern[0] for line in upper}) == 2
 
 
 def test_symbols_are_the_true_classes():
@@ -176,6 +193,9 @@ def test_uncertain_objects_are_large(fitted):
     places = np.vstack([c.get_offsets() for c in ax.collections])
     back = [int(np.flatnonzero((place == SAMPLE.X).all(axis=1))[0]) for place in places]
     assert np.corrcoef(sizes, doubt[back])[0, 1] == pytest.approx(1.0)
+    assert legend(ax)[3].startswith("1 − largest posterior")
+    assert float(legend(ax)[-1]) == pytest.approx(doubt.max(), rel=0.05)  # two digits
+    assert "without replicates" in ax.get_title("right")
 
 
 def test_density_is_that_of_the_projected_mixture(fitted):
@@ -305,6 +325,22 @@ def test_scatter_matrix_has_each_pair_of_features_once(iris_fit, draw):
     assert len(axes[0, 0].figure.axes[0].get_legend().get_texts()) >= 3
 
 
+def test_scatter_matrix_of_two_columns_is_the_one_picture():
+    axes = plot.scatter_matrix(plot.partition, ROUGH, PLACES)
+    assert axes.shape == (1, 1)
+    assert axes[0, 0].figure.axes == [axes[0, 0]]
+    assert axes[0, 0].axison
+    assert legend(axes[0, 0]) == legend(plot.partition(ROUGH, PLACES))
+
+
+def test_scatter_matrix_says_which_notes_are_of_some_panels():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    X[0, 2] = 60.0  # in two of three panels
+    axes = plot.scatter_matrix(plot.partition, EvidentialPartition.from_hard([0] * 60), X)
+    told = axes[0, 0].figure.axes[0].get_title("right")
+    assert told == "2 of 3 panels: hulls leave out some objects far from their cluster"
+
+
 def test_scatter_matrix_divides_a_given_axes():
     figure, (left, right) = plt.subplots(1, 2, layout="constrained")
     axes = plot.scatter_matrix(
@@ -334,7 +370,9 @@ def test_pair_histogram_marks_interval_belief_and_truth(fitted):
     expected = [intervals.lower[row], intervals.upper[row], belief[pair], plausibility[pair], truth]
     np.testing.assert_allclose(marked, expected, atol=1e-12)
     assert sum(patch.get_height() for patch in ax.patches) == 40
-    assert legend(ax) == ["90 % interval", "[Bel, Pl]", "true probability"]
+    assert legend(ax) == [
+        *("90 % confidence interval", "[Bel, Pl], its approximation", "true probability")
+    ]
     assert ax.get_title() == "objects 7 and 40"
 
 
@@ -343,7 +381,7 @@ def test_a_pair_that_is_sure_has_an_axis_of_probabilities_not_of_rounding_errors
     replicates = SimpleNamespace(posteriors=lambda X: posteriors)
     ax = plot.pair_histogram(replicates, np.zeros((2, 1)), (0, 1))
     edges = [edge for bar in ax.patches for edge in (bar.get_x(), bar.get_x() + bar.get_width())]
-    assert (min(edges), max(edges)) == (pytest.approx(0.99), pytest.approx(1.0))
+    assert (min(edges), max(edges)) == (pytest.approx(0.8), pytest.approx(1.0))
     assert sum(bar.get_height() for bar in ax.patches) == 40
 
 
@@ -352,7 +390,13 @@ def test_pair_histogram_of_categories():
     replicates = bootstrap(answers, fit_mixture(answers, 2, "latent-class"), 20, random_state=0)
     ax = plot.pair_histogram(replicates, answers, (0, 1))
     posteriors = replicates.posteriors(answers.iloc[:2])
-    expected, _ = np.histogram((posteriors[:, 0] * posteriors[:, 1]).sum(axis=1), bins=40)
+    same = (posteriors[:, 0] * posteriors[:, 1]).sum(axis=1)
+    edges = [bar.get_x() for bar in ax.patches] + [
+        ax.patches[-1].get_x() + ax.patches[-1].get_width()
+    ]
+    assert edges[-1] - edges[0] == pytest.approx(0.2)  # replicates lie nearer to each other
+    assert np.ptp(same) < 0.2
+    expected, _ = np.histogram(same, bins=40, range=(edges[0], edges[-1]))
     assert [patch.get_height() for patch in ax.patches] == expected.tolist()
 
 
@@ -414,14 +458,13 @@ def test_the_map_of_doubt_has_every_object_at_its_parts(threshold):
     masses = [[0.95, 0.05, 0, 0], [0.5, 0.4, 0.1, 0], [0.2, 0.1, 0.6, 0.1], [0, 0, 0, 1]]
     partition = EvidentialPartition(masses, [[1, 0], [0, 1], [1, 1], [0, 0]])
     ax = plot.doubt(partition, threshold=threshold)
-    dots = ax.collections[:-1]  # the last are rings
-    drawn = np.vstack([np.asarray(dot.get_offsets()) for dot in dots])
-    expected = partition.doubt()[["overlap", "undecided"]].to_numpy()
+    drawn = np.vstack([np.asarray(dot.get_offsets()) for dot in ax.collections])
+    expected = partition.doubt()[["overlap", "undecided"]].to_numpy()[:3]
     assert sorted(map(tuple, drawn.tolist())) == sorted(map(tuple, expected.tolist()))
-    np.testing.assert_allclose(ax.collections[-1].get_offsets(), [[0.0, 0.0]])
-    greys = [dot for dot in dots if np.allclose(dot.get_facecolor()[:, :3], to_rgb(GREY))]
-    np.testing.assert_allclose(greys[0].get_offsets(), [[0.0, 0.0]])  # in no cluster
-    assert legend(ax) == ["cluster 1", "cluster 2", "outlying", "in no cluster"]
+    # The last object would lie in the corner of the sure ones.
+    assert ax.get_title("right") == "without the 1 outlying object"
+    assert legend(ax) == ["cluster 1", "cluster 2"]
+    assert "sure" in [text.get_text() for text in ax.texts]
     counts = partition.doubt_counts(threshold)
     told = ax.texts[-1].get_text().splitlines()
     assert told == [f"{word}: {count} ({count / 4:.1%})" for word, count in counts.items()]
@@ -434,6 +477,11 @@ def test_the_map_of_doubt_with_many_objects_and_clusters_says_what_it_leaves_out
     assert "20,000 of 21,000 objects drawn" in ax.get_title(loc="right")
     assert "21,000" not in ax.get_legend_handles_labels()[1]
     assert ax.get_legend() is None
+    many = plot.doubt(EvidentialPartition.from_fuzzy(rng.dirichlet(np.ones(3), size=501)))
+    for dots in (ax.collections[0], many.collections[0]):  # no cluster's colour
+        np.testing.assert_allclose(
+            dots.get_facecolor()[:, :3], [to_rgb(GREY)] * len(dots.get_offsets())
+        )
     with pytest.raises(ValueError, match="`threshold` must be a number above 0"):
         plot.doubt(ROUGH, threshold=0)
 
@@ -450,12 +498,48 @@ def test_memberships_stack_the_masses_least_specific_first(fitted):
     assert ax.get_title("right") == "10 of 60 objects"
 
 
-def test_memberships_of_very_many_objects_are_means():
-    partition = EvidentialPartition.from_hard(np.arange(6000) % 50)
+def test_every_bar_of_very_many_objects_is_one_object():
+    # Neighbours in the order are of different clusters: a mean of them is the mass of no object.
+    partition = EvidentialPartition.from_hard(np.arange(6000) % 5)
     ax = plot.memberships(partition, order="index", most=None)
-    assert ax.get_title("right") == "all 6,000 objects, 10 to a bar"
-    np.testing.assert_allclose(ax.patches[-1].get_data().values, 1.0)
-    assert legend(ax)[-1] == "38 other sets"
+    bars = np.array([p.get_data().values - p.get_data().baseline for p in ax.patches]).T
+    edges = ax.patches[0].get_data().edges
+    assert bars.shape == (600, 5)
+    assert (edges[0], edges[-1]) == (-0.5, 5999.5)
+    ranks = np.linspace(0, 5999, 600).round().astype(int)
+    np.testing.assert_allclose(bars, partition.masses[ranks], atol=1e-12)
+    # Each bar stands at the rank of its object.
+    assert (edges[:-1] <= ranks).all()
+    assert (ranks <= edges[1:]).all()
+    told = "600 of 6,000 objects, evenly spaced in this order"
+    assert ax.get_title("right") == told
+    some = plot.memberships(partition, most=700).get_title("right")
+    assert some == "600 of the first 700 of 6,000 objects, evenly spaced in this order"
+
+
+def test_single_clusters_and_sets_of_several_without_a_filling_stay_apart():
+    sets = focal_sets(20, "pairs", empty=True)
+    masses = np.random.default_rng(0).dirichlet(np.ones(len(sets)), size=40)
+    partition = EvidentialPartition(masses, sets)
+    ax = plot.memberships(partition, order="index")
+    layers = {p.get_label(): p.get_data().values - p.get_data().baseline for p in ax.patches}
+    np.testing.assert_allclose(sum(layers.values()), 1.0)
+    rest = np.argsort(-masses.sum(axis=0))[12:]
+    sizes = sets.sum(axis=1)[rest]
+    single, several = rest[sizes == 1], rest[sizes > 1]
+    assert len(single)
+    told = f"{len(single)} other single clusters", f"{len(several)} other sets of several"
+    for name, members in zip(told, (single, several), strict=True):
+        np.testing.assert_allclose(layers[name], masses[:, members].sum(axis=1))
+    styles = {p.get_label(): (p.get_facecolor(), p.get_hatch()) for p in ax.patches}
+    assert len({styles[name] for name in told}) == 2
+    assert len(layers) == 14 + (sizes == 0).any()
+    # A light empty set is neither of them.
+    for share, last in ((0.02, "∅"), (0.001, "8 other single clusters")):  # too light to be seen
+        light = np.column_stack([np.full(40, share), (1 - share) * np.eye(20)[np.arange(40) % 20]])
+        ax = plot.memberships(EvidentialPartition(light, sets[:21]))
+        assert legend(ax)[-1] == last
+        np.testing.assert_allclose(ax.patches[-1].get_data().values, 1.0)
 
 
 def test_selection_draws_the_table_and_names_every_line():
@@ -468,6 +552,14 @@ def test_selection_draws_the_table_and_names_every_line():
     best = selection.best
     assert ax.lines[3].get_xydata().tolist() == [[best.n_clusters, best.bic]]
     assert plot.selection(selection, "aic").get_ylabel() == "AIC (larger is better)"
+    (c, model), (next_c, next_model) = selection.table.stack().nlargest(2).index
+    first, second = selection.table.stack().nlargest(2)
+    assert ax.get_title("left") == (
+        f"highest BIC: {model} with {c} clusters;\nnext {next_model} with {next_c}, "
+        f"{first - second:.1f} lower"
+    )
+    alone = plot.selection(select_mixture(IRIS.X, 1, "EII"))
+    assert alone.get_title("left") == "highest BIC: EII with 1 cluster"
 
 
 def test_poor_models_do_not_squash_the_others():
@@ -498,6 +590,7 @@ def test_one_outlier_does_not_decide_a_hull():
         assert polygon(line) == polygon(members[inside])
     places, _ = drawn(ax)
     assert [60.0, 60.0] in places.tolist()  # the object itself is drawn
+    assert ax.get_title("right") == "hulls leave out 1 object far from their cluster"
 
 
 def test_relational_tells_unknown_from_apart():
@@ -506,11 +599,18 @@ def test_relational_tells_unknown_from_apart():
     image = ax.images[0].get_array()
     same, apart, unknown = image[0, 0], image[0, 1], image[0, 2]
     assert len({tuple(np.round(colour, 3)) for colour in (same, apart, unknown)}) == 3
-    assert legend(ax) == ["same cluster", "different clusters", "unknown"]
+    assert legend(ax) == [
+        *("same cluster", "different clusters", "unknown", "half same, half different")
+    ]
+    assert ax.images[0].get_interpolation() == "antialiased"  # else rows are dropped
+    half = EvidentialPartition([[1, 0], [0.5, 0.5]], [[1, 0], [0, 1]])
+    ax_of_half = plot.relational(half)
+    key = ax_of_half.get_legend().get_patches()[-1]
+    np.testing.assert_allclose(key.get_facecolor()[:3], ax_of_half.images[0].get_array()[0, 1])
     # An outlier is none of them, and the legend says so.
     with_outlier = EvidentialPartition([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 0], [0, 1], [0, 0]])
     ax = plot.relational(with_outlier)
-    assert legend(ax)[-1] == "no cluster: an outlier"
+    assert legend(ax)[-2] == "no cluster: an outlier"
     empty = ax.images[0].get_array()[0, 2]
     assert np.abs(np.array([same, apart, unknown]) - empty).max(axis=1).min() > 0.3
 
@@ -590,7 +690,7 @@ def test_many_objects_and_clusters_stay_legible():
     X = rng.uniform(0, 50, (100, 2))[labels] + rng.standard_normal((25_000, 2))
     ax = plot.partition(EvidentialPartition.from_hard(labels), X)
     assert sum(len(c.get_offsets()) for c in ax.collections) == MOST_MARKERS
-    assert ax.get_title("right") == "20,000 of 25,000 objects drawn, at random"
+    assert "20,000 of 25,000 objects drawn, at random" in ax.get_title("right").split("\n")
     assert len(ax.texts) == 100  # clusters are named where they are
     assert len(lines(ax, "-")) == 100
     assert all(c.get_rasterized() for c in ax.collections if len(c.get_offsets()) > 2000)

@@ -92,8 +92,9 @@ def draw_cloud(ax: Axes, x: Array, y: Array, unit: str = "pairs") -> None:
 
 
 def note(ax: Axes, text: str) -> None:
-    """Say above the picture what it does not show."""
-    ax.set_title(text, loc="right", **NOTE)
+    """Say above the picture what it does not show, below what was said before."""
+    said = ax.get_title("right")
+    ax.set_title(f"{said}\n{text}" if said else text, loc="right", **NOTE)
 
 
 def name_places(ax: Axes, names: Sequence[str], places: Array, size: Any = "small") -> None:

@@ -6,17 +6,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from credpart._arrays import Array, IntArray
+from credpart._arrays import Array, BoolArray, IntArray
 from credpart._checks import check_choice, check_integer
-from credpart.focal import set_names
+from credpart.focal import EMPTY, set_names
 from credpart.partition import EvidentialPartition
 from credpart.plot._canvas import beside, new_axes, note, object_names, plain
-from credpart.plot._palette import GREY, set_styles
+from credpart.plot._palette import set_styles
 
 MOST_NAMES = 60  # objects that are named below their bars
 MOST_SETS = 12  # sets with a filling of their own
 MOST_BARS = 600  # more would be narrower than a pixel
 VISIBLE = 0.005  # height of a bar that can be seen
+# How sets without a filling of their own are shown together: clusters alone are overlap, sets of
+# several are what is undecided, and these are different kinds of doubt.
+OTHERS: Mapping[str, tuple[Callable[[IntArray], BoolArray], dict[str, Any]]] = {
+    "{n} other single cluster{s}": (lambda sizes: sizes == 1, {"facecolor": "#9A9A9A"}),
+    "{n} other set{s} of several": (
+        lambda sizes: sizes > 1,
+        {"facecolor": "#E4E4E4", "hatch": "////"},
+    ),
+    EMPTY: (lambda sizes: sizes == 0, {"facecolor": "#FFFFFF", "hatch": "...."}),
+}
+OTHER_EDGE: dict[str, Any] = {"edgecolor": "#5A5A5A", "linewidth": 0.4}
 
 
 def _by_ambiguity(partition: EvidentialPartition) -> IntArray:
@@ -61,8 +72,10 @@ def memberships(
     Returns
     -------
     Axes
-        At most 12 sets, those with most mass, have fillings of their own; the others are shown
-        together.  More than 600 objects share bars, which then are means.  Notes say so.
+        At most 12 sets, those with most mass, have fillings of their own; of the others, single
+        clusters are shown together, and so are sets of several.  A bar is one object: of more
+        than 600 objects, 600 are drawn that are evenly spaced in the order, at their ranks, and a
+        note says so.
 
     Examples
     --------
@@ -75,44 +88,52 @@ def memberships(
     label, arrange = ORDERS[check_choice("order", order, ORDERS)]
     n = partition.n_objects
     most = n if most is None else min(n, check_integer("most", most, at_least=1))
-    rows = arrange(partition)[:most]
+    ranks = np.arange(most)
+    if most > MOST_BARS:
+        ranks = np.linspace(0, most - 1, MOST_BARS).round().astype(np.intp)
+    rows = arrange(partition)[ranks]
     ax = new_axes(ax, (8.0, 3.2))
-    _stack(ax, _layers(partition, rows))
+    _stack(ax, _layers(partition, rows), most)
     ax.set(xlim=(-0.5, most - 0.5), ylim=(0.0, 1.0), xlabel=label, ylabel="mass")
     if most <= MOST_NAMES:
         names = object_names(partition.index, rows)
         ax.set_xticks(range(most), names, rotation=90, fontsize="x-small")
     drawn = f"{most:,} of {n:,} objects" if most < n else f"all {n:,} objects"
-    note(ax, drawn + (f", {most / MOST_BARS:.3g} to a bar" if most > MOST_BARS else ""))
+    if most > MOST_BARS:
+        first = f"{n:,}" if most == n else f"the first {most:,} of {n:,}"
+        drawn = f"{MOST_BARS} of {first} objects, evenly spaced in this order"
+    note(ax, drawn)
     return ax
 
 
 def _layers(partition: EvidentialPartition, rows: IntArray) -> list[Layer]:
-    """The sets with most mass, and all others as one."""
+    """The sets with most mass, and the others by their kind."""
     masses, focal = partition.masses[rows], partition.focal_sets
     names = set_names(focal, partition.cluster_names)
-    totals = masses.sum(axis=0)
+    totals, sizes = masses.sum(axis=0), focal.sum(axis=1)
     heaviest = np.argsort(-totals, kind="stable")[:MOST_SETS]
     kept = np.sort(heaviest[masses[:, heaviest].max(axis=0) >= VISIBLE])
-    rest = np.setdiff1d(np.flatnonzero(totals > 0.0), kept)
     layers = [
-        Layer(masses[:, k], plain(names[k]), style)
+        Layer(masses[:, k], plain(names[k]), {"linewidth": 0.0, **style})
         for k, style in zip(kept, set_styles(focal[kept]), strict=True)
     ]
-    if len(rest):
-        plural = "s" if len(rest) > 1 else ""
-        style = {"facecolor": "#EEEEEE", "edgecolor": GREY, "hatch": None}
-        layers.append(Layer(masses[:, rest].sum(axis=1), f"{len(rest)} other set{plural}", style))
+    rest = np.setdiff1d(np.flatnonzero(totals > 0.0), kept)
+    for kind, (is_of, style) in OTHERS.items():
+        members = rest[is_of(sizes[rest])]
+        if len(members):
+            name = kind.format(n=len(members), s="s" * (len(members) != 1))
+            layers.append(Layer(masses[:, members].sum(axis=1), name, {**style, **OTHER_EDGE}))
     return layers
 
 
-def _stack(ax: Axes, layers: list[Layer]) -> None:
-    """Draw bars, one mass on the other; many objects share a bar."""
+def _stack(ax: Axes, layers: list[Layer], most: int) -> None:
+    """Draw bars, one mass on the other, over the ranks 0 to ``most``; each has its own within."""
     n = len(layers[0].masses)
-    edges = np.linspace(0, n, min(n, MOST_BARS) + 1).round().astype(int)
-    base = np.zeros(len(edges) - 1)
+    edges = np.linspace(0, most, n + 1) - 0.5
+    base = np.zeros(n)
     for masses, name, style in layers:
-        top = base + np.add.reduceat(masses, edges[:-1]) / np.diff(edges)
-        ax.stairs(top, edges - 0.5, baseline=base, fill=True, label=name, linewidth=0.0, **style)
+        top = base + masses
+        label = name if masses.max() >= VISIBLE else "_nolegend_"
+        ax.stairs(top, edges, baseline=base, fill=True, label=label, **style)
         base = top
     beside(ax, ax.get_legend_handles_labels()[0], "set of clusters")

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from scipy.optimize import isotonic_regression
 
 from credpart._arrays import Array
+from credpart.mixture.fit import MixtureFit
 from credpart.mixture.search.selection import Selection
 from credpart.plot._canvas import new_axes, note, plain
 from credpart.plot._palette import COLOURS, GREY, LINES, SYMBOLS
@@ -38,7 +39,8 @@ def selection(
     -------
     Axes
         A line for each model, which are named to the right, the best above; of one number of
-        clusters a dot for each model.  Values far below most models are outside the picture, and
+        clusters a dot for each model.  The title names the best fit, and how far the next one
+        lies below it.  Values far below most models are outside the picture, and
         a note says so.
 
     Examples
@@ -51,14 +53,20 @@ def selection(
     """
     criterion = selection.criterion if criterion is None else criterion
     table = selection.tabulate(criterion)
-    best = max(selection.fits.values(), key=lambda fit: fit.criterion(criterion))
-    told = _told(best.model, best.n_clusters)
+    told = _told(list(selection.fits.values()), criterion)
     draw = _dots if len(table) == 1 else _curves
     return draw(table, f"{criterion.upper()} (larger is better)", told, new_axes(ax, (7.5, 5.0)))
 
 
-def _told(model: str, c: int) -> str:
-    return f"best: {plain(model)} with {c} cluster{'s' * (c != 1)}"
+def _told(fits: list[MixtureFit], criterion: str) -> str:
+    """The best fit and the next one, whose distance says how clear the choice is."""
+    best, *others = sorted(fits, key=lambda fit: -fit.criterion(criterion))[:2]
+    c = best.n_clusters
+    told = f"highest {criterion.upper()}: {plain(best.model)} with {c} cluster{'s' * (c != 1)}"
+    for fit in others:
+        behind = best.criterion(criterion) - fit.criterion(criterion)
+        told += f";\nnext {plain(fit.model)} with {fit.n_clusters}, {behind:,.1f} lower"
+    return told
 
 
 def _curves(table: "pd.DataFrame", label: str, told: str, ax: Axes) -> Axes:

@@ -16,14 +16,15 @@ from credpart.plot._canvas import (
     beside,
     cluster_keys,
     draw_objects,
-    drawn_rows,
-    marker_area,
     marker_key,
     name_places,
     new_axes,
+    note,
 )
 from credpart.plot._palette import GREY, OUTLIER_SYMBOL, SYMBOLS, colours
 
+MOST_TOLD = 500  # objects whose clusters can be told apart where many lie near the corner
+SURE = -0.045  # height of that word, below the corner: within it objects would hide it
 BORDER: dict[str, Any] = {"color": GREY, "linewidth": 0.8}
 
 
@@ -45,11 +46,11 @@ def doubt(
     -------
     Axes
         Sure objects lie below the broken line in the corner, overlapping ones along the horizontal
-        axis and undecided ones along the vertical one.  Colours and symbols are clusters, if
-        there are at most twelve.  Outlying
-        objects, where there are any, have a ring, since they may lie in the corner too; those in no
-        cluster are grey.  Of more than 20 000 objects a random sample is
-        drawn, and a note says so; the counts are those of all.
+        axis and undecided ones along the vertical one.  Colours and symbols are clusters, if there
+        are at most twelve and at most 500 objects; else all are grey.  Outlying objects are left
+        out, since they may lie in the corner of the sure ones, and a note says how many they are.
+        Of more than 20 000 objects a random sample is drawn, and a note says so; the counts are
+        those of all.
 
     Examples
     --------
@@ -67,22 +68,20 @@ def doubt(
     with_grey = np.vstack([palette, to_rgb(GREY)])  # the last, so that -1 is grey
     ax = new_axes(ax, (6.4, 5.0))
     _draw_regions(ax, 1.0 - threshold)
+    shown = codes != WORDS.index("outlying")
+    points, labels = points[shown], labels[shown]
     own = np.where(labels < 0, OUTLIER_SYMBOL, labels)
-    is_told = len(names) <= MOST_CLUSTERS_IN_LEGEND
-    if not is_told:  # colours that no legend explains would say nothing
-        with_grey[:-1], own = palette[0], np.where(labels < 0, OUTLIER_SYMBOL, 0)
-    draw_objects(ax, points, with_grey[labels], own)
-    keys = cluster_keys(names, palette) if is_told else []
-    is_outlying = codes == WORDS.index("outlying")
-    if is_outlying.any():
-        rows = drawn_rows(len(points))
-        ringed, area = points[rows[is_outlying[rows]]], 3.0 * marker_area(len(points))
-        edge: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.6}
-        ax.scatter(ringed[:, 0], ringed[:, 1], s=area, **edge)
-        keys.append(marker_key("outlying", "o", "black", fillstyle="none"))
-    if (labels < 0).any():
-        keys.append(marker_key("in no cluster", SYMBOLS[OUTLIER_SYMBOL], GREY))
-    beside(ax, keys)
+    if len(names) <= MOST_CLUSTERS_IN_LEGEND and len(codes) <= MOST_TOLD:
+        draw_objects(ax, points, with_grey[labels], own)
+        keys = cluster_keys(names, palette)
+        if (labels < 0).any():
+            keys.append(marker_key("in no cluster", SYMBOLS[OUTLIER_SYMBOL], GREY))
+        beside(ax, keys)
+    else:  # colours that lie on each other, or that no legend explains, would say nothing
+        draw_objects(ax, points, with_grey[np.full(len(points), -1)], np.zeros_like(labels))
+    left_out = int((~shown).sum())
+    if left_out:
+        note(ax, f"without the {left_out:,} outlying object{'s' * (left_out != 1)}")
     counts = np.bincount(codes, minlength=len(WORDS))
     told = [
         f"{word}: {count:,} ({count / len(codes):.1%})"
@@ -91,7 +90,7 @@ def doubt(
     ax.text(0.98, 0.98, "\n".join(told), transform=ax.transAxes, ha="right", va="top")
     ax.set(
         xlim=(-0.02, 1.02),
-        ylim=(-0.02, 1.02),
+        ylim=(2.0 * SURE, 1.02),
         aspect="equal",
         xlabel="overlap: mass of other single clusters",
         ylabel="undecided: mass of sets of several clusters",
@@ -104,4 +103,5 @@ def _draw_regions(ax: Axes, edge: float) -> None:
     ax.plot([0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 1.0], **BORDER)
     ax.plot([0.0, edge], [edge, 0.0], "--", **BORDER)
     ax.plot([edge / 2.0, 0.5], [edge / 2.0, 0.5], "--", **BORDER)
-    name_places(ax, ["undecided", "overlapping"], np.array([[0.17, 0.66], [0.68, 0.13]]))
+    places = [[0.17, 0.66], [0.68, 0.13], [edge / 2.0, SURE]]
+    name_places(ax, ["undecided", "overlapping", "sure"], np.array(places))

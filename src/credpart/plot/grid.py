@@ -1,5 +1,7 @@
 """A picture for each pair of features."""
 
+import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from credpart._arrays import Array, IntArray
 from credpart._checks import Table
 from credpart.partition import EvidentialPartition
-from credpart.plot._canvas import NOTE, new_axes, shortened
+from credpart.plot._canvas import new_axes, note, shortened
 from credpart.plot._plane import check_features, check_view, feature_names
 from credpart.plot._scene import Features
 from credpart.profiles import find_profiles
@@ -44,7 +46,7 @@ def scatter_matrix(
         By name or number.  By default all, or of more than six those six whose means differ most
         between the clusters; a note says so.
     ax : Axes, optional
-        The space to divide; it becomes invisible.
+        The space to divide; it becomes invisible.  Of two features the one picture has all of it.
     **options
         Further arguments of ``draw``, such as ``classes``.
 
@@ -68,17 +70,21 @@ def scatter_matrix(
         features = _separating(table.values, _labels(value, X))
     chosen = check_features(features, names)
     side = len(chosen) - 1
+    if side == 1:
+        return np.array([[draw(value, X, features=chosen, ax=ax, **options)]], dtype=object)
     whole = new_axes(ax, (PANEL * side + 1.8, PANEL * side + 0.3))
     cells = _divide(whole, side)
+    notes: list[str] = []
     for row in range(side):
         for column in range(row + 1):
             pair = chosen[column], chosen[row + 1]
-            draw(value, X, features=pair, ax=cells[row, column], **options)
-            _move_texts(cells[row, column], whole)
+            cell = draw(value, X, features=pair, ax=cells[row, column], **options)
+            notes += cell.get_title("right").split("\n")
+            _move_texts(cell, whole)
+    for text in _told_once(notes, side * (side + 1) // 2):
+        note(whole, text)
     if len(chosen) < len(names):
-        shown = f"{len(chosen)} of {len(names)} columns"
-        said = [text for text in (whole.get_title("right"), shown) if text]
-        whole.set_title("; ".join(said), loc="right", **NOTE)
+        note(whole, f"{len(chosen)} of {len(names)} columns")
     return cells
 
 
@@ -117,6 +123,21 @@ def _divide(whole: Axes, side: int) -> NDArray[Any]:
     return cells
 
 
+def _told_once(notes: list[str], n_cells: int) -> list[str]:
+    """What each of the cells says, once; what only some say, without numbers that differ.
+
+    >>> _told_once(["of 9 columns", "without 1 object", "of 9 columns", "without 2 objects"], 3)
+    ['2 of 3 panels: of 9 columns', '2 of 3 panels: without some objects']
+    """
+    counts = Counter(text for text in notes if text)
+    by_all = [text for text, count in counts.items() if count == n_cells]
+    partial: Counter[str] = Counter()
+    for text, count in counts.items():
+        if count < n_cells:
+            partial[re.sub(r"\d[\d,]* objects?", "some objects", text)] += count
+    return by_all + [f"{count} of {n_cells} panels: {text}" for text, count in partial.items()]
+
+
 def _move_texts(cell: Axes, whole: Axes) -> None:
     """Say once for all cells what each of them says."""
     legend = cell.get_legend()
@@ -127,7 +148,6 @@ def _move_texts(cell: Axes, whole: Axes) -> None:
         place: dict[str, Any] = {"loc": "upper right", "frameon": False}
         whole.legend(handles, names, title=title, fontsize="small", title_fontsize="small", **place)
         legend.remove()
-    whole.set_title(cell.get_title("right"), loc="right", **NOTE)
     cell.set_title("", loc="right")
     cell.label_outer()
     cell.locator_params(nbins=5)  # a fixed number: ticks that change with the layout spoil it

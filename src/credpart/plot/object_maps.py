@@ -12,13 +12,15 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
-from credpart._arrays import Array
+from credpart._arrays import Array, BoolArray
 from credpart._checks import check_data, check_positive
 from credpart.focal import check_cluster_names
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.posteriors import largest_posterior, most_probable
 from credpart.partition import EvidentialPartition
-from credpart.plot._canvas import marker_area, marker_key
+from credpart.partition.describe import partition_doubt
+from credpart.partition.doubt import THRESHOLD
+from credpart.plot._canvas import marker_area, marker_key, note
 from credpart.plot._components import check_numbers, moments
 from credpart.plot._palette import GREY
 from credpart.plot._scene import Features, Scene, central, ellipse, hull
@@ -26,6 +28,14 @@ from credpart.plot._scene import Features, Scene, central, ellipse, hull
 PALEST = 0.25  # share of the colour that is left where there is no doubt
 LEAST_DOUBT = 0.05  # the largest marker stands for the largest doubt, but for no less than this
 BEHIND = 0.55  # share of the colour of dots that ellipses are drawn on
+SOLID: dict[str, Any] = {"linestyle": "-", "linewidth": 1.2}
+# Hulls of neighbours share edges: dashes that begin at different places, with wide gaps, leave
+# the colours of both to be seen.
+DASH, GAP = 4, 8
+RINGED = {  # by the rule of the approximations: what an object in several of them is
+    "mass": "most mass on a set of several",
+    "dominance": "no cluster dominates the others",
+}
 
 
 def partition(
@@ -62,9 +72,10 @@ def partition(
     -------
     Axes
         With hulls, solid around the lower and broken around the upper approximations of all
-        objects but those far from the others of their cluster; objects that may be in several
-        clusters have a ring, outliers are grey.  Of more than 20 000 objects a random sample is
-        drawn, and a note says so.
+        objects but those far from the others of their cluster; objects in several upper
+        approximations have a ring, outliers are grey.  Others may be in doubt too: a note says
+        how many objects are not sure, as in `EvidentialPartition.doubt`, and how many the hulls
+        leave out.  Of more than 20 000 objects a random sample is drawn, and a note says so.
 
     Examples
     --------
@@ -80,21 +91,41 @@ def partition(
     labels = partition.labels_or_outlier
     scene = Scene.of(X, labels, names, features=features, classes=classes, ax=ax)
     scene.draw()
+    left_out = np.zeros(len(labels), dtype=bool)
     for k, colour in enumerate(scene.palette):
-        for members, line in ((upper[:, k], "--"), (lower[:, k], "-")):
-            points = scene.points[members]
-            corners = hull(points[central(points)])
-            scene.ax.plot(*corners.T, line, color=colour, linewidth=1.2)
+        for members, style in ((upper[:, k], _dashed(k)), (lower[:, k], SOLID)):
+            rows = np.flatnonzero(members)
+            is_central = central(scene.points[rows])
+            left_out[rows[~is_central]] = True
+            corners = hull(scene.points[rows[is_central]])
+            scene.ax.plot(*corners.T, color=colour, **style)
     keys = [
-        Line2D([], [], color=GREY, linestyle="-", label="lower approximation"),
-        Line2D([], [], color=GREY, linestyle="--", label="upper approximation"),
+        Line2D([], [], color=GREY, label="lower approximation", **SOLID),
+        Line2D([], [], color=GREY, label="upper approximation", **_dashed(0)),
     ]
-    between = upper.sum(axis=1) > 1
-    if between.any():
-        scene.ring(between)
-        keys.append(marker_key("between clusters", "o", "black", fillstyle="none"))
+    ringed = upper.sum(axis=1) > 1
+    if ringed.any():
+        scene.ring(ringed)
+        keys.append(marker_key(RINGED[rule], "o", "black", fillstyle="none"))
+    _tell_doubt(scene.ax, partition_doubt(partition).belief < THRESHOLD, left_out)
     scene.annotate(annotate, partition.index)
     return scene.finish(keys)
+
+
+def _dashed(k: int) -> dict[str, Any]:
+    """The line around the upper approximation of cluster k."""
+    return {"linestyle": (DASH * k, (DASH, GAP)), "linewidth": 0.8}
+
+
+def _tell_doubt(ax: Axes, in_doubt: BoolArray, left_out: BoolArray) -> None:
+    """Say how many objects are in doubt, which rings do not show, and which the hulls leave out."""
+    doubtful, far = int(in_doubt.sum()), int(left_out.sum())
+    if doubtful:
+        are = "is" if doubtful == 1 else "are"
+        which = f"{doubtful:,} of {len(in_doubt):,} objects {are} not sure"
+        note(ax, f"{which} (belief below {THRESHOLD:g})")
+    if far:
+        note(ax, f"hulls leave out {far:,} object{'s' * (far != 1)} far from their cluster")
 
 
 def classification(
@@ -149,6 +180,9 @@ def uncertainty(
 ) -> Axes:
     """Draw objects the larger, the less probable their most probable component is.
 
+    This is the doubt of the single fit, which takes its parameters for the true ones; `doubt` has
+    what the replicates add.
+
     Parameters
     ----------
     fit : MixtureFit
@@ -178,10 +212,12 @@ def uncertainty(
     scene.draw(uncertain_area(doubt / largest, len(values)), depth)
     shares = np.array([0.0, 0.5, 1.0])
     keys = [
-        marker_key(f"uncertainty {share * largest:.2g}", "o", GREY, float(np.sqrt(size)))
+        marker_key(f"{share * largest:.2g}", "o", GREY, float(np.sqrt(size)))
         for share, size in zip(shares, uncertain_area(shares, len(X)), strict=True)
     ]
-    return scene.finish(keys)
+    note(scene.ax, "of the single fit, without replicates; for doubt see plot.doubt")
+    head = Line2D([], [], linestyle="", label="1 − largest posterior\nprobability of the fit:")
+    return scene.finish([head, *keys])
 
 
 def uncertain_area(share: Array, n: int) -> Array:

@@ -25,9 +25,10 @@ MOST_OBJECTS = 1000  # in a matrix of pairs, whose cells would else be smaller t
 MOST_NAMES = 30  # objects that are named along a matrix
 MOST_UPRIGHT = 12  # clusters whose names stand side by side
 LONGEST_UPRIGHT = 4  # letters of such a name
-BORDER = COLOURS[5]  # between two clusters along a matrix: no mass has this colour
+BORDER = "#C4C4C4"  # between two clusters along a matrix
 VISIBLE = 0.005  # mass of the empty set that can be seen
-NARROWEST = 0.01  # range of a histogram, at least: a narrower one shows rounding errors
+NARROWEST = 0.2  # range of a histogram, at least: else a sure pair looks as spread as others
+SMOOTH: dict[str, Any] = {"interpolation": "antialiased"}  # else rows below a pixel are dropped
 ROUNDING = 1e-9  # by which a bound may miss the truth and still hold
 
 
@@ -78,17 +79,20 @@ BOUNDS: Mapping[str, Bound] = {
 }
 
 MATRICES: Mapping[str, tuple[str, Callable[[Relational], Array]]] = {
-    "same": ("$m_{ij}(\\{s_{ij}\\})$", lambda masses: masses.same),
-    "apart": ("$m_{ij}(\\{\\neg s_{ij}\\})$", lambda masses: masses.apart),
-    "unknown": ("$m_{ij}(\\Theta_{ij})$", lambda masses: masses.unknown),
-    "plausibility": ("$Pl_{ij}(\\{s_{ij}\\})$", lambda masses: masses.same + masses.unknown),
+    "same": ("mass of: in the same cluster", lambda masses: masses.same),
+    "apart": ("mass of: in different clusters", lambda masses: masses.apart),
+    "unknown": ("mass of: unknown whether together", lambda masses: masses.unknown),
+    "plausibility": (
+        "plausibility of: in the same cluster",
+        lambda masses: masses.same + masses.unknown,
+    ),
 }
 
 
 PARTS: Mapping[str, tuple[str, str]] = {  # mass: its colour, and what it says
     "same": ("#08306B", "same cluster"),
     "apart": ("#FFFFFF", "different clusters"),
-    "unknown": ("#E69F00", "unknown"),
+    "unknown": ("#7B3FA0", "unknown"),  # that of undecided objects in the report
     "empty": ("#9A9A9A", "no cluster: an outlier"),
 }
 
@@ -154,7 +158,11 @@ def pair_histogram(
     if handles:
         ax.legend(handles.values(), handles.keys(), framealpha=0.8, fontsize="small")
     names = object_names(None if partition is None else partition.index, [i, j])
-    ax.set(xlabel="$P_{ij}$", ylabel="replicates", title=f"objects {names[0]} and {names[1]}")
+    ax.set(
+        xlabel="probability that both are in the same cluster, $P_{ij}$",
+        ylabel="replicates",
+        title=f"objects {names[0]} and {names[1]}",
+    )
     return ax
 
 
@@ -297,15 +305,18 @@ def _draw_mixed(ax: Axes, masses: Relational) -> None:
     if every["empty"].max() < VISIBLE:
         parts = parts[:-1]
     mixed = sum(mass[..., None] * np.array(to_rgb(colour)) for mass, colour, _ in parts)
-    ax.imshow(np.clip(mixed, 0.0, 1.0), interpolation="nearest")
-    patches = [Patch(facecolor=hue, edgecolor=GREY, label=text) for _, hue, text in parts]
-    beside(ax, patches, "mass of")
+    ax.imshow(np.clip(mixed, 0.0, 1.0), **SMOOTH)
+    hues = [(to_rgb(colour), text) for _, colour, text in parts]
+    even = np.mean([to_rgb(PARTS[name][0]) for name in ("same", "apart")], axis=0)
+    hues.append((tuple(even), "half same, half different"))
+    patches = [Patch(facecolor=hue, edgecolor=GREY, label=text) for hue, text in hues]
+    beside(ax, patches, "masses, colours mix:")
 
 
 def _draw_one(name: str, ax: Axes, masses: Relational) -> None:
     """Draw one of the matrices in shades of grey."""
     title, read = MATRICES[name]
-    image = ax.imshow(read(masses), cmap="Greys", vmin=0.0, vmax=1.0, interpolation="nearest")
+    image = ax.imshow(read(masses), cmap="Greys", vmin=0.0, vmax=1.0, **SMOOTH)
     ax.figure.colorbar(image, ax=ax, label=title)
 
 
@@ -325,11 +336,13 @@ def _lines(
     if intervals is not None:
         row = condensed_row(i, j, intervals.n_objects)
         for bound in (intervals.lower, intervals.upper):
-            yield Line(bound[row], f"{100 * intervals.level:g} % interval", "--", "black")
+            yield Line(
+                bound[row], f"{100 * intervals.level:g} % confidence interval", "--", "black"
+            )
     if partition is not None:
         two = EvidentialPartition(partition.masses[[i, j]], partition.focal_sets)
         for degree in two.pairwise_condensed():
-            yield Line(degree[0], "[Bel, Pl]", "-.", COLOURS[0])
+            yield Line(degree[0], "[Bel, Pl], its approximation", "-.", COLOURS[0])
     if truth is not None:
         yield Line(truth, "true probability", "-", COLOURS[1])
 
@@ -337,8 +350,8 @@ def _lines(
 def _histogram_range(low: float, high: float) -> tuple[float, float]:
     """The range of probabilities in [0, 1], made wide enough for their ticks to be read.
 
-    >>> _histogram_range(0.2, 0.3), _histogram_range(1.0 - 1e-12, 1.0)
-    ((0.2, 0.3), (0.99, 1.0))
+    >>> _histogram_range(0.2, 0.6), _histogram_range(1.0 - 1e-12, 1.0)
+    ((0.2, 0.6), (0.8, 1.0))
     """
     if high - low >= NARROWEST:
         return low, high
@@ -377,8 +390,8 @@ def _mark_clusters(ax: Axes, partition: EvidentialPartition, rows: IntArray) -> 
     present, starts, counts = np.unique(labels, return_index=True, return_counts=True)
     names = (*check_cluster_names(partition.cluster_names, partition.n_clusters), EMPTY)
     for start in starts[1:] if len(starts) <= MOST_NAMES else []:
-        ax.axhline(start - 0.5, color=BORDER, linewidth=0.5)
-        ax.axvline(start - 0.5, color=BORDER, linewidth=0.5)
+        ax.axhline(start - 0.5, color=BORDER, linewidth=0.4)
+        ax.axvline(start - 0.5, color=BORDER, linewidth=0.4)
     every = slice(None, None, 1 + len(present) // MOST_NAMES)
     middles, shown = starts + counts / 2 - 0.5, [plain(names[k]) for k in present]
     is_short = len(present) <= MOST_UPRIGHT and max(map(len, shown)) <= LONGEST_UPRIGHT
