@@ -62,7 +62,7 @@ def test_the_right_model_is_good(good):
     assert found.grade == "good"
     assert found.verdict == (
         "Nothing speaks against this fit; whether its intervals hold their level was not checked "
-        "(no audit); other models were not compared."
+        "(no audit); other models were not compared. To check it: `diagnose(audit=8)`."
     )
     assert {f.severity for f in found.findings} == {"ok", "note"}
     assert found.advice == ()

@@ -462,7 +462,10 @@ def _verdict(grade: str, worst: Finding, seen: Evidence) -> Message:
     else:
         level = "; whether its intervals hold their level, so small an audit does not tell"
     rivals = "; other models were not compared" if isinstance(seen.rivals, str) else ""
-    return Message(f"{LEADS[grade]}{level}{rivals}.")
+    # An audit that was refused cannot be asked for.
+    can_ask = ASKED_FOR in getattr(seen.audit, "parts", ())
+    asked = (" To check it: ", ASKED_FOR, ".") if can_ask else ()
+    return Message(f"{LEADS[grade]}{level}{rivals}.", *asked)
 
 
 def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:

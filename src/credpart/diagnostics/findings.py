@@ -242,7 +242,7 @@ def edge(seen: Evidence) -> Finding:
     """Whether the chosen number of clusters is the largest that was tried."""
     topic, c, tried = "range of the search", seen.mixture.n_clusters, seen.selection.numbers
     if len(tried) == 1:
-        return Finding(topic, "note", f"{_clusters_of(c)} given, and none searched for", "")
+        return Finding(topic, "note", f"{_clusters_of(c)} given: no other number was tried", "")
     if c < max(tried):
         text = f"{c} lies within the {min(tried)} to {max(tried)} clusters that were tried"
         return Finding(topic, "ok", text, "")
@@ -378,7 +378,7 @@ def number_of_clusters(seen: Evidence) -> Finding:
     others = {k: value for k, value in best.items() if k != c}
     if not others:
         is_compared = isinstance(seen.rivals, Rivals)
-        how = "; rival models have others" if is_compared else ", and not checked"
+        how = "; see rival models for others" if is_compared else ", and not checked"
         return Finding(topic, "note", f"{c} was given{how}", "")
     rival = max(others, key=lambda k: others[k])
     lead = best[c] - others[rival]
