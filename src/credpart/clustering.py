@@ -484,7 +484,7 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
         >>> model = CalibratedClustering(3, model="EEE", n_replicates=50, random_state=0)
         >>> profile = model.fit(load_iris().X).profile()
         >>> profile.loc[2, "cluster"]["set_apart_by"]
-        'sepal_width, petal_length'
+        'sepal_width'
         """
         check_is_fitted(self)
         return self.result_.profile()
