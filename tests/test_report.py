@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from credpart import CalibratedClustering, EvidentialPartition, audit, rivals
+from credpart import CalibratedClustering, EvidentialPartition, audit, diagnose, rivals
 from credpart._checks import Table
 from credpart.datasets import load_butterfly, load_iris
 from credpart.profiles import figure, find_profiles
@@ -115,6 +115,22 @@ def test_coverage_is_held_against_what_is_asked_for(butterfly):
     )
 
 
+def test_a_poor_verdict_stands_before_the_shares(butterfly):
+    good = diagnose(butterfly, audit=0, rivals=False)
+    for grade, is_first in (("good", False), ("poor", True)):
+        text = to_html(butterfly, diagnosis=replace(good, grade=grade))
+        assert text.count('class="tiles"') == 1
+        assert (text.index('id="verdict"') < text.index('class="tiles"')) == is_first
+        assert f"How many objects are sure stands {'below' if is_first else 'above'}." in text
+
+
+def test_no_overlap_is_not_taken_for_clusters_that_are_apart():
+    undecided = EvidentialPartition([[1.0, 0.0, 0.0], [0.1, 0.1, 0.8]], [[1, 0], [0, 1], [1, 1]])
+    overlap = EvidentialPartition([[0.5, 0.4, 0.1], [0.1, 0.1, 0.8]], [[1, 0], [0, 1], [1, 1]])
+    assert content.summary(undecided).is_all_undecided
+    assert not content.summary(overlap).is_all_undecided
+
+
 def test_all_plausible_rivals_are_shown(butterfly):
     found = rivals(butterfly)
     assert len(found.table) > 12
@@ -163,7 +179,7 @@ def test_a_model_with_noise_has_its_name_and_groups_are_told():
     X = load_iris().X
     model = CalibratedClustering(2, model="EII", noise=True, n_replicates=20, random_state=0)
     text = re.sub("<[^>]+>", "", to_html(model.fit(X, groups=np.arange(150) // 5)))
-    assert "2 clusters, model EII+noise · 90 % confidence" in text
+    assert "2 clusters, model EII+noise · 90 % intervals for pairs" in text
     assert "Groups30, resampled whole" in text
 
 

@@ -345,7 +345,8 @@ def test_audit_and_rivals_are_told(page, diagnosis):
     assert shown.count() == 12
     first, best = rivals.table.iloc[0], shown.first.locator("th, td").all_inner_texts()
     assert best[:4] == [first["model"], str(first["n_clusters"]), f"{first['lead']:+.1f}", "yes"]
-    assert best[4:6] == [f"{100 * first['outside']:.1f} %", str(first["relabelled"])]
+    shares = [f"{100 * first[name]:.1f} %" for name in ("outside", "far_outside")]
+    assert best[4:7] == [*shares, str(first["relabelled"])]
     assert f"{len(rivals.table)} other models" in page.locator("#rivals").inner_text()
 
 
@@ -388,6 +389,9 @@ def test_many_clusters_have_their_names_in_the_picture(opened, many_clusters, pa
     full = opened(write_report(many_clusters, tmp_path / "ten.html", **told))
     names = {str(k) for k in range(1, 11)}
     assert set(saved_words(full, "bold")) == names
+    legend = full.locator("#legend").inner_text()
+    assert "numbers or names in the picture: clusters" in legend
+    assert "cluster 1" not in legend  # the names are in the picture
     full.select_option("#colour", "doubt")
     assert set(saved_words(full, "bold")) == names
     assert saved_words(page, "bold") == []  # three have symbols and colours enough
@@ -715,8 +719,8 @@ def test_payloads_in_columns_ids_and_classes_do_not_run(opened, tmp_path):
     model = CalibratedClustering(2, model="EII", n_replicates=20, random_state=0).fit(X)
     ids = [*PAYLOADS, *(text + "!" for text in PAYLOADS)]
     moved = pd.DataFrame([[3, "EII", text, 1, text, 2] for text in ids], columns=list(CHANGES))
-    row = [3, PAYLOADS[0], -9.0, -1.0, True, 0.5, 9, 9, -1.0, False]
-    others = pd.DataFrame([row], columns=list(COLUMNS))
+    figures = [-9.0, -1.0, True, 0.5, 0.4, 9, 9, -1.0, False]
+    others = pd.DataFrame([[3, PAYLOADS[0], *figures]], columns=list(COLUMNS))
     known = {"model": PAYLOADS[0], "n_clusters": 2, "bic": -8.0, "bound": 2.0, "n_pairs": 9}
     found = replace(
         diagnose(model, audit=0, rivals=False),

@@ -1,5 +1,6 @@
 """Rivals: which mixtures are fitted, which are plausible, and what they change."""
 
+import re
 from dataclasses import replace
 from itertools import combinations
 
@@ -80,10 +81,10 @@ def test_special_cases_of_the_fit_are_nested():
 def test_a_table_that_was_stored_without_nested_rivals_is_read(found):
     told = found.to_dict()
     for row in told["table"]:
-        del row["nested"], row["lead_aicc"]
+        del row["nested"], row["lead_aicc"], row["far_outside"]
     table = _rivals.Rivals.from_dict(told).table
     assert not table["nested"].any()
-    assert table["lead_aicc"].isna().all()
+    assert table[["lead_aicc", "far_outside"]].isna().all(axis=None)
 
 
 def test_a_wider_bound_has_more_plausible_rivals(model, found):
@@ -105,6 +106,12 @@ def test_the_share_outside_is_that_of_the_definition(model, found):
         for i, j in combinations(range(60), 2)
     ]
     assert row["outside"] == pytest.approx(np.mean(outside))
+    far = [
+        not lower[i, j] - 0.05 <= posteriors[i] @ posteriors[j] <= upper[i, j] + 0.05
+        for i, j in combinations(range(60), 2)
+    ]
+    assert row["far_outside"] == pytest.approx(np.mean(far))
+    assert 0.0 < row["far_outside"] < row["outside"]
     assert found.n_pairs == len(outside)
 
 
@@ -187,7 +194,7 @@ def test_skewed_clusters_have_a_rival_that_matters():
     seen = rivals(model.fit(make_skew_t(300, random_state=3).X))
     assert seen.matters()
     assert seen.plausible["outside"].iloc[0] > 0.2
-    assert "of the pairs are outside their intervals" in seen.summary()
+    assert re.search(r"pairs are outside their intervals, \d+% by more than 0.05", seen.summary())
 
 
 def test_jobs_change_no_byte(model, found):

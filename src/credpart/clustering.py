@@ -464,8 +464,8 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
         sure: 128 (85.3 %), in {1} 50, {2} 42, {3} 36
         overlapping: 0 (0.0 %)
         undecided: 22 (14.7 %), between {2,3} 22
-        GOOD. Nothing speaks against this fit: its intervals can be taken at their level, as far as
-        can be said without an audit and a comparison of models.
+        GOOD. Nothing speaks against this fit; whether its intervals hold their level was not
+        checked (no audit); other models were not compared. To check it: `diagnose(audit=8)`.
         """
         check_is_fitted(self)
         return summarise(self.result_)
@@ -484,7 +484,7 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
         >>> model = CalibratedClustering(3, model="EEE", n_replicates=50, random_state=0)
         >>> profile = model.fit(load_iris().X).profile()
         >>> profile.loc[2, "cluster"]["set_apart_by"]
-        'sepal_width, petal_length'
+        'sepal_width'
         """
         check_is_fitted(self)
         return self.result_.profile()

@@ -31,7 +31,9 @@ from credpart.partition import EvidentialPartition
 if TYPE_CHECKING:
     import pandas as pd
 
-NEGLIGIBLE = 0.2  # differences below it are called small (Cohen, 1988), and set no cluster apart
+# Standardised differences from it on are called medium (Cohen, 1988): high, low, and what sets a
+# cluster apart.
+NOTABLE = 0.5
 ROUNDING = 1e-12  # relative error of sums of weights
 
 
@@ -84,7 +86,7 @@ class Profiles:
         """Columns in which cluster k differs from all objects, the largest difference first."""
         gaps = np.array([abs(column.differences[k]) for column in self.columns])
         order = np.argsort(-np.nan_to_num(gaps), kind="stable")
-        return [self.columns[j] for j in order if gaps[j] >= NEGLIGIBLE]
+        return [self.columns[j] for j in order if gaps[j] >= NOTABLE]
 
     def to_frame(self) -> "pd.DataFrame":
         """Clusters by columns, as `CalibratedResult.profile` describes."""

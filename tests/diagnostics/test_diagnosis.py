@@ -61,11 +61,19 @@ def test_the_right_model_is_good(good):
     found = quick(good)
     assert found.grade == "good"
     assert found.verdict == (
-        "Nothing speaks against this fit: its intervals can be taken at their level, as far as can "
-        "be said without an audit and a comparison of models."
+        "Nothing speaks against this fit; whether its intervals hold their level was not checked "
+        "(no audit); other models were not compared. To check it: `diagnose(audit=8)`."
     )
     assert {f.severity for f in found.findings} == {"ok", "note"}
     assert found.advice == ()
+    said = {f.topic: f for f in found.findings}
+    assert said["level"].text == (
+        "no audit was made: it was not asked for; `diagnose(audit=8)` makes one"
+    )
+    assert said["number of clusters"].text == "3 was given, and not checked"
+    assert said["range of the search"].severity == "note"
+    typed = found.in_words(ShellVocabulary())
+    assert typed.findings[0].text == "no audit was made: it was not asked for; --audit 8 makes one"
     assert found.statuses == good.replicates_.counts()
     assert found.models == {"EII": 200}
 
@@ -93,7 +101,7 @@ def test_henze_zirkler_rejects_all_clusters_of_the_skew_t_example_under_a_gmm(sk
 def test_a_better_family_that_gives_other_answers_makes_a_fit_poor(skewed):
     found = diagnose(skewed, audit=0)
     assert found.grade == "poor"
-    assert "explains the data better" in found.verdict
+    assert re.search("explains the data better|fit the data better than 3", found.verdict)
     first = found.advice[0]
     assert first.topic == "rival models"
     assert re.fullmatch(
@@ -118,6 +126,28 @@ def test_an_audit_that_falls_short_is_the_verdict_and_its_level_the_advice(good)
     assert diagnose(good, audit=without, rivals=False).advice[0].change == ""
 
 
+@pytest.mark.parametrize(
+    ("coverage", "error", "n_datasets", "expected", "told"),
+    [
+        (0.9, 0.03, 8, "ok", "(standard error 3 %)"),
+        (0.9, 0.03, 7, "note", ": too few data sets to tell"),
+        (0.9, 0.06, 8, "note", ": too few data sets to tell"),  # it may be .84
+        (0.9, np.nan, 8, "note", ": too few data sets to tell"),
+        (0.99, 0.01, 8, "ok", ": more than asked for, the intervals are longer than need be"),
+        (0.99, 0.01, 3, "note", ": too few data sets to tell"),
+    ],
+)
+def test_an_audit_says_that_a_level_holds_if_it_is_large_enough(
+    good, coverage, error, n_datasets, expected, told
+):
+    made = audit(good, 1, n_replicates=200)
+    made = replace(made, coverage=coverage, standard_error=error, n_datasets=n_datasets)
+    found = diagnose(good, audit=made, rivals=False)
+    assert found.findings[0].severity == expected
+    assert found.findings[0].text.endswith(told)
+    assert ("its intervals can be taken at their level" in found.verdict) == (expected == "ok")
+
+
 def test_one_gaussian_with_three_clusters_is_never_good():
     X = np.random.default_rng(1).normal(size=(200, 2))
     for model in ("EII", "EEE"):
@@ -127,7 +157,8 @@ def test_one_gaussian_with_three_clusters_is_never_good():
 def test_a_given_model_is_held_against_others():
     found = diagnose(fitted(load_iris().X, 3, "EEE"), audit=0)
     assert found.grade != "good"
-    assert "explains the data better" in {f.topic: f for f in found.findings}["rival models"].text
+    text = {f.topic: f for f in found.findings}["rival models"].text
+    assert re.search("explains the data better|fit the data better than 3", text)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +169,7 @@ def compared(good):
 def with_rival(evidence, compared, **changes):
     """The finding on one rival: VEI with 3 clusters, or as the changes say."""
     columns = {"n_clusters": 3, "model": "VEI", "lead": 10.0, "plausible": True, "outside": 0.16}
-    columns |= {"lead_aicc": 10.0, "nested": False, **changes}
+    columns |= {"far_outside": 0.03, "lead_aicc": 10.0, "nested": False, **changes}
     rival = compared.table.head(1).assign(**columns)
     return findings.rival_models(evidence._replace(rivals=replace(compared, table=rival)))
 
@@ -159,6 +190,25 @@ def with_rival(evidence, compared, **changes):
 )
 def test_a_rival(evidence, compared, changes, expected):
     assert with_rival(evidence, compared, **changes).severity == expected
+
+
+def test_what_a_rival_would_change_is_said(evidence, compared):
+    changed = (
+        " under that model 16 % of all pairs of objects have a probability of belonging together "
+        "outside the intervals of this fit"
+    )
+    assert with_rival(evidence, compared).text == (
+        "model VEI explains the data better (its BIC is 10.0 higher), and"
+        f"{changed} (3 % by more than 0.05)"
+    )
+    assert with_rival(evidence, compared, n_clusters=2, lead=-0.8).text == (
+        "2 clusters fit the data as well as 3 (model VEI: its BIC is 0.8 lower), but"
+        f"{changed} (3 % by more than 0.05)"
+    )
+    stored = with_rival(evidence, compared, n_clusters=1, far_outside=np.nan)
+    assert stored.text == (
+        f"1 cluster fits the data better than 3 (model VEI: its BIC is 10.0 higher), and{changed}"
+    )
 
 
 def test_what_a_rival_may_leave_outside_depends_on_the_coverage_asked_for(evidence, compared):
@@ -196,6 +246,19 @@ def test_the_largest_number_tried_is_said(evidence):
     found = findings.edge(evidence._replace(selection=replace(evidence.selection, numbers=[2, 3])))
     assert found.severity == "caution"
     assert found.change == "model.set_params(n_clusters=[1, 2, 3, 4, 5, 6, 7]).fit(X)"
+
+
+def test_clusters_that_are_too_small_are_not_to_be_more(evidence):
+    tried = replace(evidence.selection, numbers=[2, 3])
+    mixture = fit_mixture(GOOD, 3, "VVV")
+    small = np.array([70.0, 15.0, 65.0])  # 17 parameters, 5.67 a cluster
+    seen = evidence._replace(selection=tried, mixture=mixture, sizes=small)
+    assert findings.edge(seen).severity == "caution"
+    assert findings.edge(seen).advice == ""
+    found = findings.smallest_cluster(seen)
+    assert found.severity == "problem"
+    assert found.change == "model.set_params(model=['VVI', 'EEI']).fit(X)"
+    assert findings.edge(seen._replace(sizes=np.full(3, 50.0))).advice == "Try more clusters."
 
 
 def test_advice_is_ranked_and_changes_a_setting_once():

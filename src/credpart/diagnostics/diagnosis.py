@@ -12,11 +12,19 @@ from credpart._audit import Audit
 from credpart._audit import audit as make_audit
 from credpart._checks import check_integer
 from credpart._columns import missing_cells
-from credpart._messages import Call, Message, Vocabulary, in_words
+from credpart._messages import Call, Message, Setting, Vocabulary, in_words
 from credpart._progress import Progress
 from credpart._rivals import Rivals
 from credpart._rivals import rivals as find_rivals
-from credpart.diagnostics.findings import CHECKS, MARGIN, SEVERITIES, Evidence, Finding
+from credpart.diagnostics.findings import (
+    CHECKS,
+    LEAST_DATA_SETS,
+    MARGIN,
+    SEVERITIES,
+    Evidence,
+    Finding,
+    coverage,
+)
 from credpart.diagnostics.normality import normality_by_cluster
 from credpart.errors import CredpartWarning, DataError, InputError, UnsupportedError
 from credpart.focal import set_names
@@ -32,14 +40,15 @@ if TYPE_CHECKING:
 
 GRADES = dict(zip(SEVERITIES, ("good", "good", "caution", "poor"), strict=True))
 LEADS = {
-    "good": "Nothing speaks against this fit: its intervals can be taken at their level",
+    "good": "Nothing speaks against this fit",
     "caution": "Trust this fit with care",
     "poor": "Do not trust the level of these intervals",
 }
 COLOURS = {"ok": "#117733", "note": "#555555", "caution": "#b35900", "problem": "#aa1144"}
 LISTS = ("findings", "advice")  # fields that are lists of findings
 URGENT = ("caution", "problem")  # severities whose advice is given
-DATA_SETS = 8  # of a quick audit, whose standard error the finding says
+DATA_SETS = LEAST_DATA_SETS  # of a quick audit, whose standard error the finding says
+ASKED_FOR = Setting("audit", DATA_SETS, "diagnose", is_quoted=True)
 REPLICATES = 200  # of each of them, at most
 # Objects up to which a diagnosis takes seconds with an audit, and with rivals.  A fit with few
 # replicates is a first look, which need not be judged.
@@ -303,10 +312,10 @@ def _audited(
     if audit == "auto":
         left_out = _left_out(result, AUDITED)
         if left_out:
-            return left_out
+            return Message(left_out, ", by ", ASKED_FOR)
         audit = DATA_SETS
     if check_integer("audit", audit, at_least=0) == 0:
-        return "it was not asked for"
+        return Message("it was not asked for; ", ASKED_FOR, " makes one")
     level, B = result.options.level, len(result.replicates)
     enough = max(replicates_needed(level), min(REPLICATES, B))
     try:
@@ -446,13 +455,17 @@ def _covered(partition: EvidentialPartition, intervals: PairwiseIntervals) -> fl
 def _verdict(grade: str, worst: Finding, seen: Evidence) -> Message:
     if grade != "good":
         return Message(f"{LEADS[grade]}: ", worst.text, ".")
-    left = [
-        what
-        for what, found in (("an audit", seen.audit), ("a comparison of models", seen.rivals))
-        if isinstance(found, str)
-    ]
-    without = f", as far as can be said without {' and '.join(left)}" if left else ""
-    return Message(f"{LEADS[grade]}{without}.")
+    if isinstance(seen.audit, str):
+        level = "; whether its intervals hold their level was not checked (no audit)"
+    elif coverage(seen).severity == "ok":
+        level = ": its intervals can be taken at their level"
+    else:
+        level = "; whether its intervals hold their level, so small an audit does not tell"
+    rivals = "; other models were not compared" if isinstance(seen.rivals, str) else ""
+    # An audit that was refused cannot be asked for.
+    can_ask = ASKED_FOR in getattr(seen.audit, "parts", ())
+    asked = (" To check it: ", ASKED_FOR, ".") if can_ask else ()
+    return Message(f"{LEADS[grade]}{level}{rivals}.", *asked)
 
 
 def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:

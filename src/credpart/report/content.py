@@ -76,6 +76,7 @@ class Summary(NamedTuple):
     between: list[tuple[str, int, int]]  # clusters, and how many objects overlap or are undecided
     threshold: str
     n_outlying: int
+    is_all_undecided: bool  # no object overlaps, and some are undecided
     map: list[Shade]  # undecided part against overlap, of all objects but the outlying ones
 
 
@@ -116,6 +117,8 @@ def summary(partition: EvidentialPartition) -> Summary:
         _between(partition),
         f"{THRESHOLD:g}",
         int(is_outlying.sum()),
+        not (codes == WORDS.index("overlapping")).any()
+        and bool((codes == WORDS.index("undecided")).any()),
         density_shades(doubt.overlap[~is_outlying], doubt.undecided[~is_outlying]),
     )
 

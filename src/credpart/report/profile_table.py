@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from credpart.profiles import ColumnProfile, Profiles, figure
+from credpart.profiles import NOTABLE, ColumnProfile, Profiles, figure
 
 MOST_ROWS = 60  # of numbers and categories; a longer table is read by nobody
 WIDEST = 6  # clusters side by side: so many fit on a printed page
 STEPS = (0.2, 0.5, 1.0)  # standardised differences from which on a cell has the next shade
-NOTABLE = 0.5  # standardised difference from which on a mark says it once more
 
 
 class Cell(NamedTuple):

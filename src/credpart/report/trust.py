@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from credpart._audit import Audit
-from credpart._rivals import Rivals
+from credpart._rivals import FAR, Rivals
 
 SHOWN_LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 ERRORS = 2.0  # standard errors that a bar reaches to each side
@@ -108,6 +108,7 @@ class RivalRow(NamedTuple):
     lead: str
     is_plausible: bool
     outside: str
+    far_outside: str
     relabelled: int
     left_set: int
 
@@ -125,6 +126,7 @@ class RivalsSection(NamedTuple):
     changed: list[str]  # objects that a plausible rival puts into another cluster
     n_changed: int
     n_missing: int  # that could not be fitted
+    far: str  # by which a pair misses its interval to be counted apart
 
 
 def rivals_section(found: Rivals) -> RivalsSection:
@@ -139,6 +141,7 @@ def rivals_section(found: Rivals) -> RivalsSection:
             f"{row['lead']:+.1f}",
             bool(row["plausible"]),
             in_tenths(row["outside"]),
+            in_tenths(row["far_outside"]),
             int(row["relabelled"]),
             int(row["left_set"]),
         )
@@ -156,6 +159,7 @@ def rivals_section(found: Rivals) -> RivalsSection:
         names[:MOST_CHANGED],
         len(names),
         len(found.missing),
+        f"{FAR:g}",
     )
 
 

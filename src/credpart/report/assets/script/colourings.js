@@ -1,7 +1,7 @@
 // What the colours of the objects can show: one row for each.
 
 import { isOutlier, isSure } from "./evidence.js";
-import { hasRings, symbolOf } from "./symbols.js";
+import { hasRings, isHardToTell, symbolOf } from "./symbols.js";
 import { interpolatedColour, meanColour } from "./theme.js";
 
 const GREY = "#767676";
@@ -32,11 +32,7 @@ export const COLOURINGS = {
       colour: setColour(data, data.setLabels[i]),
       isRinged: !isSure(data, i),
     }),
-    legend: (data) => [
-      ...namedEntries(data, "cluster", data.clusterNames, data.clusterColours),
-      ...mixedEntries(data),
-      ...outlierEntries(data),
-    ],
+    legend: (data) => [...clusterEntries(data), ...mixedEntries(data), ...outlierEntries(data)],
   },
   verdict: {
     name: "sure, overlapping or undecided",
@@ -96,14 +92,21 @@ const mixedEntries = (data) =>
 
 // An entry for outliers, where there may be any.
 const outlierEntries = (data) =>
-  data.members.some((members) => !members.length)
-    ? [OUTLIER_ENTRY]
-    : [];
+  data.members.some((members) => !members.length) ? [OUTLIER_ENTRY] : [];
 
 const doubtStep = (share) => Math.round(DOUBT_STEPS * share);
 
 const doubtColour = (share) =>
   interpolatedColour(LEAST_DOUBT, MOST_DOUBT, doubtStep(share) / DOUBT_STEPS);
+
+// Where the picture has the names of the clusters, a list of colours would only repeat them.
+const clusterEntries = (data) =>
+  isHardToTell(data)
+    ? [{ text: "numbers or names in the picture: clusters" }, ...ringEntries(data)]
+    : namedEntries(data, "cluster", data.clusterNames, data.clusterColours);
+
+const ringEntries = (data) =>
+  hasRings(data) ? [{ symbol: "o", colour: GREY, text: "not sure", isRinged: true }] : [];
 
 function namedEntries(data, kind, names, colours) {
   const entries = names.slice(0, MOST_ENTRIES).map((name, k) => ({
@@ -114,8 +117,5 @@ function namedEntries(data, kind, names, colours) {
   if (names.length > MOST_ENTRIES) {
     entries.push({ text: `and ${names.length - MOST_ENTRIES} more` });
   }
-  if (hasRings(data)) {
-    entries.push({ symbol: "o", colour: GREY, text: "not sure", isRinged: true });
-  }
-  return entries;
+  return [...entries, ...ringEntries(data)];
 }

@@ -24,6 +24,10 @@ const HIGHEST_BAR = 100;
 const INTERVAL_COLOUR = "#0072B2";
 const BELIEF_COLOUR = "#D55E00";
 
+const SHORT = 0.1; // length of an interval below which a probability is called known
+const TO_BE_QUOTED =
+  "Quote the confidence interval: belief to plausibility is what the masses say of it.";
+
 export function renderPair(state) {
   renderFields(state);
   renderError(state);
@@ -94,7 +98,7 @@ function answer(data, i, j, dark) {
     question,
     verdict,
     pairChart(sample, figures, data.level, dark),
-    note(replicatesSentence(sample.length, data.stored.of, figures.fit)),
+    note(`${replicatesSentence(sample.length, data.stored.of, figures.fit)} ${TO_BE_QUOTED}`),
     figureList(figures),
   ];
 }
@@ -103,9 +107,7 @@ function answer(data, i, j, dark) {
 // approximate it.
 function verdictSentence(data, i, j) {
   const sample = pairReplicates(data, i, j);
-  const [lower, upper] = sample
-    ? confidenceInterval(sample, data.level)
-    : pairBounds(data, i, j);
+  const [lower, upper] = sample ? confidenceInterval(sample, data.level) : pairBounds(data, i, j);
   const basis = sample ? `${levelInPercent(data.level)} confidence` : "belief to plausibility";
   const percent = (p) => `${Math.round(100 * p)}\u00a0%`;
   const [low, high] = [percent(lower), percent(upper)];
@@ -119,7 +121,10 @@ function verdictWords(lower, upper) {
   if (lower > 0.5) {
     return "Probably yes";
   }
-  return upper < 0.5 ? "Probably not" : "The data do not tell";
+  if (upper < 0.5) {
+    return "Probably not";
+  }
+  return upper - lower < SHORT ? "About even, and known" : "The data do not tell";
 }
 
 function replicatesSentence(count, all, fit) {
@@ -155,7 +160,7 @@ function pairChart(sample, { lower, upper, belief, plausibility, fit }, level, d
     ...intervalBar(146, confidence, lower, upper, adapted(INTERVAL_COLOUR, dark)),
     ...intervalBar(
       178,
-      "belief to plausibility",
+      "masses: belief to plausibility",
       belief,
       plausibility,
       adapted(BELIEF_COLOUR, dark),

@@ -3,7 +3,7 @@
 import { drawEllipses } from "./ellipses.js";
 import { isOutlier } from "./evidence.js";
 import { pixelScales, plotArea } from "./projection.js";
-import { drawRing, drawSymbol, hasRings, symbolRadius } from "./symbols.js";
+import { drawRing, drawSymbol, hasRings, isHardToTell, symbolRadius } from "./symbols.js";
 import { themeColours } from "./theme.js";
 import { axisTicks } from "./ticks.js";
 
@@ -11,7 +11,6 @@ const PIXELS_PER_TICK = { x: 80, y: 50 }; // at least
 const TRANSPARENT_ABOVE = 4000; // objects
 const FAINT = 0.12; // opacity of objects that the table leaves out
 const MARK_DISTANCE = 5; // pixels from a symbol to the circle around it
-const MOST_UNNAMED = 7; // clusters: so many colours are told apart at a glance
 const LONGEST_NAME = 16; // characters of a cluster's name in the picture
 const REACH_OF_SYMBOL = 4; // pixels around a symbol that its ring may need
 
@@ -107,9 +106,6 @@ export function drawAppearance(context, data, { symbol, colour, isRinged }, dark
     drawRing(context, { n: data.n, radius: radius + 1.8, dark });
   }
 }
-
-// Whether clusters need their names: their colours are many, or their symbols too small.
-const isHardToTell = (data) => data.c > MOST_UNNAMED || !hasRings(data);
 
 // The names of the clusters, in the middle of their objects.
 function drawClusterNames(context, { data, places, dark }) {

@@ -5,6 +5,7 @@ import { adapted, themeColours } from "./theme.js";
 
 const SMALLEST_RINGED = 2.5; // pixels: a smaller symbol has no ring
 const THIN_RINGS_ABOVE = 500; // objects
+const MOST_UNNAMED = 7; // clusters: so many colours are told apart at a glance
 const SWATCH = 18; // pixels, as in page.css
 
 const PATHS = {
@@ -53,6 +54,9 @@ export const symbolOf = (data, code) => data.symbols[code % data.symbols.length]
 export const symbolRadius = (data) => Math.max(2.2, Math.min(5, 110 / Math.sqrt(data.n)));
 
 export const hasRings = (data) => symbolRadius(data) >= SMALLEST_RINGED;
+
+// Whether clusters need their names in the picture: their colours are many, or their symbols small.
+export const isHardToTell = (data) => data.c > MOST_UNNAMED || !hasRings(data);
 
 // Draw a symbol around the origin of the context.
 export function drawSymbol(context, { symbol, colour, radius, dark }) {
