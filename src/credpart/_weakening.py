@@ -24,7 +24,7 @@ AMOUNTS = (0.0, *(2.0 ** (k / 4.0) for k in range(-120, 1)))  # from 1e-9 to 1
 ROUNDING = 1e-9
 
 
-class CountedPairs(NamedTuple):
+class WeighedPairs(NamedTuple):
     """Pairs of objects by which the amount is chosen, and how often each counts."""
 
     i: IntArray  # places in the sample, i < j
@@ -32,7 +32,7 @@ class CountedPairs(NamedTuple):
     weights: Array
 
 
-def choose_pairs(objects: Chosen, rng: np.random.Generator) -> CountedPairs:
+def choose_pairs(objects: Chosen, rng: np.random.Generator) -> WeighedPairs:
     """Some pairs of different objects, drawn by their weights; or all of them."""
     n, weights = len(objects.places), objects.weights
     if n * (n - 1) // 2 <= PAIRS:
@@ -43,21 +43,21 @@ def choose_pairs(objects: Chosen, rng: np.random.Generator) -> CountedPairs:
         pairs = drawn[:, drawn[0] != drawn[1]]
         counts = np.ones(pairs.shape[1])
     i, j = np.sort(objects.places[pairs], axis=0)
-    return CountedPairs(i, j, counts)
+    return WeighedPairs(i, j, counts)
 
 
 def smallest_amount(
     partition: EvidentialPartition,
     intervals: PairwiseIntervals,
-    pairs: CountedPairs,
+    pairs: WeighedPairs,
     posteriors_of: Callable[[IntArray], Array],
     allowed: BoolArray | None = None,
 ) -> float:
     """The smallest amount by which `weakened_masses` make [Bel, Pl] hold as much as the intervals.
 
-    Counted are the P_ij of all replicates.  ``posteriors_of`` gives
-    the posteriors (B, m, c) of some of the objects.  Objects whose labels exclude a cluster are not
-    weakened: if no amount is enough because of them, it is the smallest that holds the most.
+    Counted are the P_ij of all replicates.  ``posteriors_of`` gives the posteriors (B, m, c) of some
+    of the objects.  Objects whose labels exclude a cluster are not weakened: if no amount is enough
+    because of them, it is the smallest that holds the most.
     """
     focal, (i, j, counts) = partition.focal_sets, pairs
     if not len(i) or focal.shape[1] == 1:  # the set of all clusters is one cluster

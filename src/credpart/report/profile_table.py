@@ -32,7 +32,7 @@ class Head(NamedTuple):
     bounds: str
 
 
-class Block(NamedTuple):
+class ProfileBlock(NamedTuple):
     """Some clusters from left to right, and what they are like."""
 
     heads: list[Head]
@@ -42,7 +42,7 @@ class Block(NamedTuple):
 class ProfileTable(NamedTuple):
     """The clusters, the largest first, in blocks that stand below each other."""
 
-    blocks: list[Block]
+    blocks: list[ProfileBlock]
     objects: str  # in clusters: the figures of all objects do not count outliers
     n_left_out: int  # rows that are not shown
     scope: str  # of which objects the figures are; empty: of all
@@ -65,7 +65,7 @@ def profile_table(profiles: Profiles) -> ProfileTable:
     shown = rows[:MOST_ROWS]
     width = -(-len(heads) // -(-len(heads) // WIDEST))  # blocks of about the same width
     blocks = [
-        Block(
+        ProfileBlock(
             heads[start : start + width],
             [(name, whole, cells[start : start + width]) for name, whole, cells in shown],
         )
