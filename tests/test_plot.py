@@ -52,12 +52,6 @@ ROUGH = EvidentialPartition.from_rough(
 PLACES = np.array([[0, 0], [2, 0], [0, 2], [5, 5], [7, 5], [5, 7], [3, 3]], dtype=float)
 
 
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def fitted():
     """Stages of the pipeline on a small sample."""

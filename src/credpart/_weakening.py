@@ -55,8 +55,8 @@ def smallest_amount(
 ) -> float:
     """The smallest amount by which `weakened_masses` make [Bel, Pl] hold as much as the intervals.
 
-    Counted are the P_ij of all replicates.  ``posteriors_of`` gives the posteriors (B, m, c) of some
-    of the objects.  Objects whose labels exclude a cluster are not weakened: if no amount is enough
+    Counted are the P_ij of all replicates.  ``posteriors_of`` gives the posteriors (B, m, c) of
+    some objects.  Those whose labels exclude a cluster are not weakened: if no amount is enough
     because of them, it is the smallest that holds the most.
     """
     focal, (i, j, counts) = partition.focal_sets, pairs
