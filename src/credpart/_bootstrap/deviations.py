@@ -141,8 +141,8 @@ class UnitDeviations(NamedTuple):
     @property
     def C(self) -> Array:
         """Covariance of the deviations, to first order."""
-        beyond = self.beyond
-        return ((self.units.frequency[:, None] * beyond).T @ beyond)[:-1, :-1]
+        beyond, variance = self.beyond, self.units.frequency / self.units.drawn_shares
+        return ((variance[:, None] * beyond).T @ beyond)[:-1, :-1]
 
     @property
     def beyond(self) -> Array:

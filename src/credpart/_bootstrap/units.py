@@ -3,6 +3,11 @@
 Objects of one group, such as cells of one donor, are not independent of each other, but groups are:
 so whole groups are drawn.  Strata, such as the arms of a trial, keep their sizes: draws are made
 within each of them.
+
+There may be few units.  A sample of as many as there are varies too little: deviations are from the
+mean of the sample, which is nearer to its units than the true mean is, so that the variance is low
+by the factor (N - 1) / N.  Samples of N - 1 of N units, with their weights multiplied by
+N / (N - 1), have the right variance [RW88].
 """
 
 import warnings
@@ -34,8 +39,23 @@ class Units(NamedTuple):
     strata: tuple[slice, ...]  # units of each stratum
 
     def draw(self, weigh: Weigh, rng: Generator) -> Array:
-        """How often units (u,) are drawn, each stratum on its own."""
-        return np.concatenate([weigh(self.frequency[units], rng) for units in self.strata])
+        """Weights of units (u,) in a sample, each stratum on its own.
+
+        `weigh` draws as many units as the total of what it is given: N - 1 of a stratum of N.
+        """
+        shares = self.drawn_shares
+        drawn = [weigh((shares * self.frequency)[units], rng) for units in self.strata]
+        return np.concatenate(drawn) / shares
+
+    @property
+    def drawn_shares(self) -> Array:
+        """``(N - 1) / N`` of the N units in the stratum of each unit (u,); 1 of a single unit."""
+        shares = np.ones(len(self.frequency))
+        for units in self.strata:
+            total = self.frequency[units].sum()
+            if total >= 2.0:
+                shares[units] = 1.0 - 1.0 / total
+        return shares
 
     def weights(self, drawn: Array, total: float) -> Array:
         """Weights (b, m) of distinct objects, with this total, where units (b, u) were drawn.
