@@ -20,6 +20,7 @@ from credpart.mixture.models import Model
 from credpart.mixture.search.selection import Selection, select
 from credpart.result import (
     CalibratedResult,
+    PartitionInputs,
     find_intervals,
     find_partition,
     find_sample,
@@ -72,7 +73,7 @@ def calibrate(
             replicates, read, sample, options, n_jobs, progress, posteriors, influence, weights
         )
     with shown("partition", verbose, timings) as progress:  # Algorithm 2
-        found = find_partition(
+        given = PartitionInputs(
             replicates,
             WeightedTable(read, weights),
             posteriors,
@@ -80,11 +81,10 @@ def calibrate(
             intervals,
             sets,
             options,
-            n_jobs,
-            progress,
             influence,
             allowed,
         )
+        found = find_partition(given, n_jobs, progress)
     return CalibratedResult(
         data=data,
         weights=weights,

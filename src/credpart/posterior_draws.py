@@ -28,7 +28,13 @@ from credpart.mixture.fit import MixtureFit
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.search.selection import Selection
 from credpart.partition.describe import word_lines
-from credpart.result import CalibratedResult, find_intervals, find_partition, find_sample
+from credpart.result import (
+    CalibratedResult,
+    PartitionInputs,
+    find_intervals,
+    find_partition,
+    find_sample,
+)
 
 HARD = 0.99  # share of rows of 0 and 1 only from which draws are taken to be sampled labels
 REFERENCE_OBJECTS = 1000  # objects whose pairs tell which draw is nearest to the mean
@@ -281,17 +287,9 @@ def from_replicates(
         sample = find_sample(frame, weights, options)
         intervals = find_intervals(replicates, data, sample, options, n_jobs, progress, given)
     with shown("partition", verbose, timings) as progress:
-        found = find_partition(
-            replicates,
-            WeightedTable(data, weights),
-            frame,
-            sample,
-            intervals,
-            options.sets_for(frame, weights),
-            options,
-            n_jobs,
-            progress,
-        )
+        weighted, sets = WeightedTable(data, weights), options.sets_for(frame, weights)
+        inputs = PartitionInputs(replicates, weighted, frame, sample, intervals, sets, options)
+        found = find_partition(inputs, n_jobs, progress)
     return DrawsResult(
         data=data,
         weights=weights,

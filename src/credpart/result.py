@@ -371,7 +371,7 @@ class CalibratedResult:
                 self.weights,
             )
         with shown("partition", verbose, timings) as progress:
-            found = find_partition(
+            given = PartitionInputs(
                 self.replicates,
                 WeightedTable(data, self.weights),
                 self.posteriors,
@@ -379,11 +379,10 @@ class CalibratedResult:
                 intervals,
                 sets,
                 options,
-                n_jobs,
-                progress,
                 influence,
                 allowed,
             )
+            found = find_partition(given, n_jobs, progress)
         return self._with(options=options, intervals=intervals, timings=timings, **found._asdict())
 
     def _with(self, **changes: Any) -> "CalibratedResult":
@@ -545,82 +544,70 @@ class FoundPartition(NamedTuple):
     weakening: float = 0.0
 
 
+class PartitionInputs(NamedTuple):
+    """What masses are found from, once Algorithm 1 has given the intervals."""
+
+    replicates: Replicates
+    data: WeightedTable
+    posteriors: Array  # (n, c): those of the fit
+    sample: SampledObjects  # the objects that are all compared with each other, perhaps all
+    intervals: PairwiseIntervals  # of the sample
+    sets: BoolArray  # (f, c)
+    options: CalibrationOptions
+    influence: MixtureInfluence | None = None
+    allowed: BoolArray | None = None  # (n, f): which focal sets may carry mass, if not all
+
+    def landmarks(self, chosen: Chosen, masses: Array, n_jobs: int | None) -> Landmarks:
+        """Some objects of the sample, whose masses are (s, f), as landmarks."""
+        return as_landmarks(
+            chosen,
+            self.replicates,
+            self.data.table.values[self.sample.rows],
+            EvidentialPartition(masses, self.sets),
+            self.options,
+            n_jobs,
+            self.posteriors[self.sample.rows],
+            self.intervals.pointwise_level,
+            self.influence,
+        )
+
+
 def find_partition(
-    replicates: Replicates,
-    data: WeightedTable,
-    posteriors: Array,
-    sample: SampledObjects,
-    intervals: PairwiseIntervals,
-    sets: BoolArray,
-    options: CalibrationOptions,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    influence: MixtureInfluence | None = None,
-    allowed: BoolArray | None = None,
+    given: PartitionInputs, n_jobs: int | None = None, progress: Progress | None = None
 ) -> FoundPartition:
     """`fit_masses`, weakened until [Bel, Pl] holds as much as the intervals, if that is asked."""
-    found = fit_masses(
-        replicates,
-        data,
-        posteriors,
-        sample,
-        intervals,
-        sets,
-        options,
-        n_jobs,
-        progress,
-        influence,
-        allowed,
-    )
-    if not options.weaken:
+    found = fit_masses(given, n_jobs, progress)
+    if not given.options.weaken:
         return found
-    rows, values = sample.rows, data.table.values
-    partition, landmarks = found.partition, found.landmarks
-    objects = distinct_objects(values[rows], sample.weights)
+    rows, values, allowed = given.sample.rows, given.data.table.values, given.allowed
+    masses = found.partition.masses
+    objects = distinct_objects(values[rows], given.sample.weights)
+    landmarks = found.landmarks
     if landmarks is None:
-        landmarks = as_landmarks(
-            Chosen(rows[objects.places], objects.weights),
-            replicates,
-            values,
-            partition,
-            options,
-            n_jobs,
-            posteriors,
-            intervals.pointwise_level,
-            influence,
-        )
-    rng = np.random.default_rng(SeedSequence(options.seed, spawn_key=PAIRS_KEY))
+        chosen = Chosen(objects.places, objects.weights)
+        landmarks = given.landmarks(chosen, masses[rows], n_jobs)
+    rng = np.random.default_rng(SeedSequence(given.options.seed, spawn_key=PAIRS_KEY))
     amount = smallest_amount(
-        EvidentialPartition(partition.masses[rows], sets),
-        intervals,
+        EvidentialPartition(masses[rows], given.sets),
+        given.intervals,
         choose_pairs(objects, rng),
-        lambda some: replicates.posteriors_of(values[rows[some]], n_jobs=n_jobs),
+        lambda some: given.replicates.posteriors_of(values[rows[some]], n_jobs=n_jobs),
         None if allowed is None else allowed[rows],
     )
-    masses = weakened_masses(partition.masses, sets, amount, allowed)
-    return FoundPartition(replace(partition, masses=masses), found.objective, landmarks, amount)
+    weaker = replace(found.partition, masses=weakened_masses(masses, given.sets, amount, allowed))
+    return FoundPartition(weaker, found.objective, landmarks, amount)
 
 
 def fit_masses(
-    replicates: Replicates,
-    data: WeightedTable,
-    posteriors: Array,
-    sample: SampledObjects,
-    intervals: PairwiseIntervals,
-    sets: BoolArray,
-    options: CalibrationOptions,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-    influence: MixtureInfluence | None = None,
-    allowed: BoolArray | None = None,
+    given: PartitionInputs, n_jobs: int | None = None, progress: Progress | None = None
 ) -> FoundPartition:
     """Algorithm 2 for a sample, which may be all objects; landmarks give others their masses.
 
     It starts from the posteriors: so cluster k is component k of the mixture.  Copies of an object
     count as one, and objects are taken in lexicographic order: so neither the order of the rows nor
-    whether an object is repeated or has a weight changes a bit of the masses.  ``allowed`` (n, f)
-    says which focal sets may carry mass, if not all.
+    whether an object is repeated or has a weight changes a bit of the masses.
     """
+    replicates, data, posteriors, sample, intervals, sets, options, influence, allowed = given
     rows, values = sample.rows, data.table.values
     n, c = posteriors.shape
     is_sampled = len(rows) < n
@@ -639,17 +626,7 @@ def fit_masses(
     landmarks = None
     if is_sampled or number is not None:
         chosen = choose_landmarks(intervals, objects, number, options.seed)
-        landmarks = as_landmarks(
-            chosen,
-            replicates,
-            values[rows],
-            found.partition,
-            options,
-            n_jobs,
-            posteriors[rows],
-            intervals.pointwise_level,
-            influence,
-        )
+        landmarks = given.landmarks(chosen, found.partition.masses, n_jobs)
     if not is_sampled or landmarks is None:
         return FoundPartition(
             replace(found.partition, index=data.table.index), found.objective, landmarks

@@ -65,6 +65,7 @@ from credpart.partition.doubt import (
 from credpart.pipeline import choose_mixture
 from credpart.result import (
     CalibratedResult,
+    PartitionInputs,
     find_intervals,
     find_partition,
     find_sample,
@@ -329,17 +330,9 @@ def find_result(
     sets = options.sets_for(posteriors, weights, has_noise=mixture.has_noise)
     compared = find_sample(posteriors, weights, options)
     intervals = find_intervals(replicates, table, compared, options, n_jobs, None)
-    found = find_partition(
-        replicates,
-        WeightedTable(table, weights),
-        posteriors,
-        compared,
-        intervals,
-        sets,
-        options,
-        n_jobs,
-        progress,
-    )
+    weighted = WeightedTable(table, weights)
+    given = PartitionInputs(replicates, weighted, posteriors, compared, intervals, sets, options)
+    found = find_partition(given, n_jobs, progress)
     return CalibratedResult(
         data=table,
         weights=weights,
