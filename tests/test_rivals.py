@@ -197,6 +197,12 @@ def test_skewed_clusters_have_a_rival_that_matters():
     assert re.search(r"pairs are outside their intervals, \d+% by more than 0.05", seen.summary())
 
 
+@pytest.mark.parametrize(("lead_aicc", "counts"), [(-1.9, True), (-2.1, False), (np.nan, True)])
+def test_a_rival_that_aicc_rules_out_does_not_matter(found, lead_aicc, counts):
+    table = found.table.assign(plausible=True, outside=0.5, lead_aicc=lead_aicc)
+    assert replace(found, table=table).matters() is counts
+
+
 def test_jobs_change_no_byte(model, found):
     again = rivals(model.result_, n_jobs=2)
     assert again.table.equals(found.table)

@@ -130,8 +130,14 @@ class Rivals:
         return rows.sort_values("outside", ascending=False, kind="stable")
 
     def matters(self, share: float = MUCH) -> bool:
-        """Whether under a plausible rival more than a share of the pairs is outside."""
-        return bool((self.plausible["outside"] > share).any())
+        """Whether under a plausible rival more than a share of the pairs is outside.
+
+        A rival that AICc rules out, by more than the same bound, does not count: BIC prefers a
+        simple model until there are many objects, even if it leaves out something that is there.
+        """
+        few = self.plausible
+        is_ruled_out = few["lead_aicc"] < -self.bound
+        return bool(((few["outside"] > share) & ~is_ruled_out).any())
 
     def summary(self) -> str:
         """How many rivals are plausible, and the one that changes most, in plain words."""
