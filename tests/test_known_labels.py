@@ -400,3 +400,10 @@ def test_an_outlier_is_one_beside_labels_too(noise):
     model = CalibratedClustering(2, noise=noise, **options).fit(X, labels=labels)
     assert model.labels_[-1] == -1
     assert (model.labels_[:5] == 0).all()
+
+
+def test_outliers_of_a_starting_partition_stay_outliers_unless_their_cluster_is_known():
+    allowed = np.array([[1, 1], [1, 1], [1, 1], [1, 1], [1, 1], [0, 1]]) > 0
+    Z = np.array([[0.0], [1.0], [8.0], [9.0], [99.0], [88.0]])
+    labels = np.array([0, 0, 1, 1, -1, -1])
+    assert matched(labels, allowed, np.ones(6), Z).tolist() == [0, 0, 1, 1, -1, 1]

@@ -27,7 +27,7 @@ from credpart._bootstrap.deviations import (
     IndependentWeights,
     weighted_products,
 )
-from credpart._bootstrap.draws import RESAMPLING, with_replacement
+from credpart._bootstrap.draws import RESAMPLING, counts_of_units
 from credpart._bootstrap.guard import paired_refits, resampled_e_step
 from credpart._bootstrap.large_samples import attempt_linear, stratified_rows, with_a_chance
 from credpart._bootstrap.linear import JointLinearisation, influences
@@ -432,8 +432,7 @@ def test_deviations_of_groups_and_strata_are_those_of_the_samples_of_refits(resa
     literal = (drawn - objects.weights) @ U
     deviations = joint.deviations.draw(seeds)
     np.testing.assert_allclose(deviations, literal, atol=1e-8 * np.abs(literal).max())
-    # The standard error of a variance of 400 draws is .07; Dirichlet weights of u units in a
-    # stratum have 1 / (u + 1) less variance than counts.
+    # The standard error of a variance of 400 draws is .07.
     ratio = deviations.var(axis=0) / np.diagonal(joint.C)
     assert np.median(ratio) == pytest.approx(1.0, abs=0.2)
 
@@ -443,7 +442,7 @@ def test_groups_of_one_object_have_the_covariance_of_independent_objects():
     objects, ones = distinct(X3, np.ones(len(X3))), np.ones(len(X3))
     content = csr_array(np.eye(len(objects.X)) * objects.weights)
     units = Units(content, np.ones(len(objects.X)), (slice(0, len(objects.X)),))
-    sampling = DrawnUnits(objects.X, float(ones.sum()), units, with_replacement)
+    sampling = DrawnUnits(objects.X, float(ones.sum()), units, counts_of_units)
     grouped = JointLinearisation.of(rows_of(objects.X, objects.weights), [FITS["EEE"]], sampling)
     larger = joint.C * len(X3) / (len(X3) - 1.0)  # one unit less is drawn
     np.testing.assert_allclose(grouped.C, larger, atol=1e-9 * np.abs(joint.C).max())

@@ -18,7 +18,7 @@ from credpart import (
 )
 from credpart._bootstrap import algorithm1
 from credpart._bootstrap.algorithm1 import chunk_size
-from credpart._bootstrap.draws import RESAMPLING, Draws, with_replacement
+from credpart._bootstrap.draws import RESAMPLING, Draws, counts_of_units
 from credpart._bootstrap.refits import GroupRefit, Plan, have_a_chance, refit_chunk
 from credpart._bootstrap.units import Design, Units
 from credpart._random import seed_sequence
@@ -338,23 +338,23 @@ def test_objects_of_a_group_are_drawn_together(resampling):
 
 
 @pytest.mark.parametrize("resampling", ["nonparametric", "bayesian"])
-def test_samples_of_few_groups_vary_as_much_as_new_groups_would(resampling):
-    # The variance of a total over 5 new groups is 5 s^2, with s^2 the unbiased variance of the
-    # groups; draws of 5 groups of 5 have 4 s^2 on average.
-    values = np.array([1.0, 2.0, 4.0, 7.0, 11.0])
-    units = Units(csr_array(np.eye(5)), np.ones(5), (slice(0, 5),))
-    rng, weigh = np.random.default_rng(0), RESAMPLING[resampling].weigh
-    drawn = np.array([units.draw(weigh, rng) for _ in range(4000)])
-    np.testing.assert_allclose(drawn.sum(axis=1), 5.0)
-    # 5 % is twice the standard error of a variance of 4000 draws.  Dirichlet weights with a total
-    # parameter of 4 have 1 / 5 less variance than counts.
-    expected = {"nonparametric": 5.0, "bayesian": 4.0}[resampling] * values.var(ddof=1)
-    assert (drawn @ values).var() == pytest.approx(expected, rel=0.05)
+@pytest.mark.parametrize("number", [2, 3, 5, 12])
+def test_samples_of_few_groups_vary_as_much_as_new_groups_would(resampling, number):
+    # The variance of a total over N new groups is N s^2, with s^2 the unbiased variance of the
+    # groups; draws of N groups of N have (N - 1) s^2 on average.
+    values = np.arange(number) ** 1.5
+    units = Units(csr_array(np.eye(number)), np.ones(number), (slice(0, number),))
+    rng, weigh = np.random.default_rng(0), RESAMPLING[resampling].weigh_units
+    drawn = np.array([units.draw(weigh, rng) for _ in range(8000)])
+    np.testing.assert_allclose(drawn.sum(axis=1), number)
+    # Twice the standard error of a variance of 8000 draws is 3 %, or more with heavy tails.
+    assert (drawn @ values).var() == pytest.approx(number * values.var(ddof=1), rel=0.05)
+    np.testing.assert_allclose(units.variances, number / (number - 1.0))
 
 
 def test_a_stratum_of_a_single_group_is_always_drawn():
     units = Units(csr_array(np.eye(3)), np.ones(3), (slice(0, 1), slice(1, 3)))
-    drawn = np.array([units.draw(with_replacement, np.random.default_rng(s)) for s in range(20)])
+    drawn = np.array([units.draw(counts_of_units, np.random.default_rng(s)) for s in range(20)])
     assert (drawn[:, 0] == 1.0).all()
     assert set(map(tuple, drawn[:, 1:])) == {(2.0, 0.0), (0.0, 2.0)}
 

@@ -207,7 +207,7 @@ class CalibrationOptions:
 
     def with_labels(self, known: KnownLabels) -> "CalibrationOptions":
         """The options where labels are known: there are no fewer clusters than they name."""
-        if not known.is_nothing and RESAMPLING[self.resampling].weigh is None:
+        if not known.is_nothing and RESAMPLING[self.resampling].is_new:
             raise InputError(
                 "resampling",
                 Message("draw weights where ", Name("labels"), " are given"),

@@ -256,7 +256,7 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
             least = min(options.n_clusters)
             check_matrices(data.values.shape[1], least, max(SEARCHED, options.n_replicates))
         weights = check_weights("sample_weight", sample_weight, len(data.values))
-        is_new = RESAMPLING[options.resampling].weigh is None
+        is_new = RESAMPLING[options.resampling].is_new
         design = Design.check(groups, strata, weights, is_new=is_new)
         result = calibrate(
             data, weights, models, options, design, known, n_jobs=self.n_jobs, verbose=self.verbose

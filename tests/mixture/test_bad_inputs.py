@@ -148,6 +148,10 @@ def test_unknown_names():
         select_mixture(X, 1, ["EII"]).tabulate("B")
 
 
+ONE_NEGATIVE = np.full((150, 3), 1 / 3)
+ONE_NEGATIVE[7] = [1.5, -0.5, 0.0]
+
+
 @pytest.mark.parametrize(
     ("start", "message"),
     [
@@ -162,6 +166,7 @@ def test_unknown_names():
         (np.full((150, 3), 0.5), r"`start` must have non-negative rows summing to 1, got \[0.5 0"),
         (np.full((150, 3), np.nan), r"`start` must be finite, got 450 NaN"),
         (np.tile([2.0, -1.0, 0.0], (150, 1)), r"`start` must have non-negative rows summing to 1"),
+        (ONE_NEGATIVE, r"non-negative rows summing to 1, got \[ 1.5 -0.5  0. \] in row 7"),
         (np.full((150, 3), "a"), r"`start` must hold numbers, got 'a' in column 0, row 0"),
     ],
 )

@@ -13,7 +13,7 @@ from credpart.mixture.families.base import ABSENT
 from credpart.mixture.families.gaussian import Gaussian
 from credpart.mixture.optimisation import e_step as e_step_module
 from credpart.mixture.optimisation.anderson import Anderson
-from credpart.mixture.optimisation.convergence import Status, relative_gain
+from credpart.mixture.optimisation.convergence import Status, is_small_gain, relative_gain
 from credpart.mixture.optimisation.e_step import blocks, e_step, normalise, total_log_certainty
 from credpart.mixture.optimisation.maximise import SINGLE_FROM
 from credpart.mixture.optimisation.mixtures import Mixtures, take_params
@@ -433,3 +433,10 @@ def test_an_iteration_before_the_first_extrapolation_converges_as_plain_ones_do(
     plain, fast = (run_em(problem, start, tol=tol, is_accelerated=is_fast) for is_fast in (0, 1))
     np.testing.assert_array_equal(fast.n_iter, plain.n_iter)
     assert fast.n_iter[0] == start.n_iter[0] + 2
+
+
+def test_a_fall_of_the_likelihood_is_convergence_only_if_it_is_rounding():
+    gains = np.array([1e-3, 1e-10, 0.0, -1e-10, -1e-7, -1e-3])
+    expected = [False, True, True, True, True, False]
+    assert is_small_gain(gains, 1e-9).tolist() == expected
+    assert is_small_gain(gains, 1e-2).tolist() == [True] * 6  # 1e-3 is below the tolerance

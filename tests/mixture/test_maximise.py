@@ -66,3 +66,10 @@ def test_iterations_are_limited():
     found = run(*replicates("skew-t"), max_iter=7)
     assert found.n_iter.max() == 7
     assert (found.status == Status.NOT_CONVERGED).any()
+
+
+def test_what_has_converged_is_left_alone():
+    problem, fit = fitted("t", 300)
+    again = run(problem, fit)
+    np.testing.assert_array_equal(again.params[0], fit.params[0])
+    assert again.n_iter == fit.n_iter

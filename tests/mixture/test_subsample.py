@@ -130,3 +130,11 @@ def test_a_fit_that_breaks_down_is_regularised_on_all_objects():
         fit = fit_mixture(X, 4, "VVV")
     assert fit.status.label == "regularised"
     assert np.sort(np.bincount(fit.predict(X)))[0] == 500
+
+
+def test_what_is_known_of_objects_does_not_change_which_are_drawn():
+    data = table_of(SAMPLE.X)
+    known = np.arange(len(data.values)) % 7.0
+    attached = data._replace(table=data.table._replace(values=np.c_[data.values, known]))
+    part = subsample(attached, 0, data.table)
+    np.testing.assert_array_equal(part.values[:, :-1], subsample(data, 0).values)

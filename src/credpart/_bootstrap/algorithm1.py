@@ -143,7 +143,7 @@ def bootstrap(
     weights = check_weights("sample_weight", sample_weight, len(table.values))
     check_total(weights, max(one.n_clusters for one in fits))
     check_choice("resampling", resampling, RESAMPLING)
-    is_new = RESAMPLING[resampling].weigh is None
+    is_new = RESAMPLING[resampling].is_new
     design = Design.check(groups, strata, weights, is_new=is_new)
     known = _check_labels(labels, fits, len(weights), is_new=is_new)
     objects = distinct(known.attach(table).values, weights)

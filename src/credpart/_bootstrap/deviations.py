@@ -131,7 +131,7 @@ class UnitDeviations(NamedTuple):
 
     sums: Array  # (u, w): what the objects of a unit contribute
     units: Units
-    weigh: Weigh
+    weigh_units: Weigh
 
     @property
     def total(self) -> Array:
@@ -141,8 +141,8 @@ class UnitDeviations(NamedTuple):
     @property
     def C(self) -> Array:
         """Covariance of the deviations, to first order."""
-        beyond, variance = self.beyond, self.units.frequency / self.units.drawn_shares
-        return ((variance[:, None] * beyond).T @ beyond)[:-1, :-1]
+        beyond = self.beyond
+        return ((self.units.variances[:, None] * beyond).T @ beyond)[:-1, :-1]
 
     @property
     def beyond(self) -> Array:
@@ -162,7 +162,7 @@ class UnitDeviations(NamedTuple):
         """Deviations (b, w - 1) of the samples that refits with these seeds have."""
         found, total = np.empty((len(seeds), len(self.total))), self.total
         for b, seed in enumerate(seeds):
-            sums = self.units.draw(self.weigh, np.random.default_rng(seed)) @ self.sums
+            sums = self.units.draw(self.weigh_units, np.random.default_rng(seed)) @ self.sums
             found[b] = sums * (total[-1] / sums[-1]) - total
         return found[:, :-1]
 
@@ -187,11 +187,11 @@ class DrawnUnits(NamedTuple):
     X: Array
     total: float
     units: Units
-    weigh: Weigh
+    weigh_units: Weigh
 
     def deviations(self, contribute: Contribute, products: Array) -> UnitDeviations:
         """From what objects contribute, summed by unit."""
-        return UnitDeviations(self.sums(contribute), self.units, self.weigh)
+        return UnitDeviations(self.sums(contribute), self.units, self.weigh_units)
 
     def sums(self, contribute: Contribute) -> Array:
         """What the objects of each unit contribute, summed, in one draw of it: shape (u, w)."""
@@ -206,5 +206,6 @@ class DrawnUnits(NamedTuple):
 
     def weights(self, seeds: Sequence[SeedSequence]) -> GivenWeights:
         """The weights of objects in some samples."""
-        drawn = [self.units.draw(self.weigh, np.random.default_rng(seed)) for seed in seeds]
+        streams = map(np.random.default_rng, seeds)
+        drawn = [self.units.draw(self.weigh_units, rng) for rng in streams]
         return GivenWeights(self.units.weights(np.array(drawn), self.total))

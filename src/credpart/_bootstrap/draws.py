@@ -45,8 +45,33 @@ def dirichlet(weights: Array, rng: Generator) -> Array:
     return np.asarray(drawn * (weights.sum() / drawn.sum()))
 
 
+def counts_of_units(frequency: Array, rng: Generator) -> Array:
+    """Counts of N - 1 draws from the N units of a stratum, rescaled to N.
+
+    Sums over such samples have the variance that N independent units show, with N - 1 in its
+    denominator.  A single unit cannot vary.
+    """
+    total = frequency.sum()
+    share = 1.0 - 1.0 / total if total >= 2.0 else 1.0
+    return with_replacement(share * frequency, rng) / share
+
+
+def dirichlet_of_units(frequency: Array, rng: Generator) -> Array:
+    """Dirichlet weights of the N units of a stratum with the variance of `counts_of_units`.
+
+    Weights whose parameters sum to A vary as counts of A + 1 draws do: so they sum to N - 2.  As
+    this goes to 0, the weights become a single draw, which is what two units get.
+    """
+    total = frequency.sum()
+    if total < 3.0:
+        return counts_of_units(frequency, rng)
+    share = 1.0 - 2.0 / total
+    return dirichlet(share * frequency, rng) / share
+
+
 def reweighted(
     weigh: Weigh,
+    weigh_units: Weigh,
     objects: DistinctObjects,
     fit: MixtureFit,
     streams: Sequence[Generator],
@@ -58,7 +83,7 @@ def reweighted(
     """
     if units is None:
         return Draws(objects.X, np.array([weigh(objects.weights, rng) for rng in streams]))
-    drawn = np.array([units.draw(weigh, rng) for rng in streams])
+    drawn = np.array([units.draw(weigh_units, rng) for rng in streams])
     return Draws(objects.X, units.weights(drawn, objects.weights.sum()))
 
 
@@ -87,14 +112,19 @@ class Resampling(NamedTuple):
 
     draw: Callable[[DistinctObjects, MixtureFit, Sequence[Generator], Units | None], Draws]
     n_rows: Callable[[DistinctObjects], int] = lambda objects: len(objects.X)
-    # Weights of objects or units that have the total of the data; None where objects are new.
-    weigh: Weigh | None = None
+    # Weights of the units of a stratum, with the total of the data; None where objects are new.
+    weigh_units: Weigh | None = None
     # Weights that do not depend on those of other objects, so that blocks of objects can be weighed
     # on their own.  The total varies, which changes no mixture.
     weigh_alone: Weigh | None = None
     # By how much twice the maximised log-likelihood of a replicate exceeds that of the data, on
     # average and per parameter: a sample of the data shares their peculiarities.
     optimism: float = 1.0
+
+    @property
+    def is_new(self) -> bool:
+        """Whether samples are new objects, rather than weights of those of the data."""
+        return self.weigh_units is None
 
 
 def poisson_counts(weights: Array, rng: Generator) -> Array:
@@ -107,13 +137,15 @@ def gamma_weights(weights: Array, rng: Generator) -> Array:
     return rng.standard_gamma(weights)
 
 
-def _by_weights(weigh: Weigh, weigh_alone: Weigh) -> Resampling:
-    return Resampling(partial(reweighted, weigh), weigh=weigh, weigh_alone=weigh_alone)
+def _by_weights(weigh: Weigh, weigh_units: Weigh, weigh_alone: Weigh) -> Resampling:
+    return Resampling(
+        partial(reweighted, weigh, weigh_units), weigh_units=weigh_units, weigh_alone=weigh_alone
+    )
 
 
 RESAMPLING: Mapping[str, Resampling] = {
-    "nonparametric": _by_weights(with_replacement, poisson_counts),
-    "bayesian": _by_weights(dirichlet, gamma_weights),
+    "nonparametric": _by_weights(with_replacement, counts_of_units, poisson_counts),
+    "bayesian": _by_weights(dirichlet, dirichlet_of_units, gamma_weights),
     "parametric": Resampling(
         parametric, lambda objects: round(objects.weights.sum()), optimism=0.0
     ),

@@ -18,7 +18,7 @@ import numpy as np
 from credpart._arrays import Array, IntArray, Single
 from credpart._bootstrap.block_sums import RowsInMemory
 from credpart._bootstrap.deviations import DrawnUnits, IndependentObjects, UnitDeviations
-from credpart._bootstrap.draws import poisson_counts, with_replacement
+from credpart._bootstrap.draws import counts_of_units, poisson_counts
 from credpart._bootstrap.linear import JointLinearisation, influences
 from credpart._bootstrap.units import Units
 from credpart._threads import one_blas_thread
@@ -100,9 +100,9 @@ def _linearised(
         frequency, chosen = weights, _some(len(X), seed)
         beyond = contribute(X[chosen])[:, :size] - part.statistics.ravel() / joint.n
     else:
-        sums = DrawnUnits(X, joint.n, units, with_replacement).sums(contribute)
+        sums = DrawnUnits(X, joint.n, units, counts_of_units).sums(contribute)
         frequency, chosen = units.frequency, _some(len(sums), seed)
-        beyond = UnitDeviations(sums, units, with_replacement).beyond[chosen, :size]
+        beyond = UnitDeviations(sums, units, counts_of_units).beyond[chosen, :size]
     if not part.rate < 1.0:
         return None
     moves = (beyond @ part.inverse.T @ part.N.T).reshape(-1, *part.statistics.shape)

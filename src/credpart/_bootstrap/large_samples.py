@@ -110,11 +110,11 @@ def attempt_with(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attem
 def sampling_of(plan: Plan) -> Sampling | None:
     """What is drawn from the objects; None where samples are new objects."""
     row, (X, weights, _) = RESAMPLING[plan.resampling], plan.objects
-    if row.weigh is None or row.weigh_alone is None:
+    if row.weigh_units is None or row.weigh_alone is None:
         return None
     if plan.units is None:
         return IndependentObjects(row.weigh_alone)
-    return DrawnUnits(X, float(weights.sum()), plan.units, row.weigh)
+    return DrawnUnits(X, float(weights.sum()), plan.units, row.weigh_units)
 
 
 def value_of(plan: Plan, loglik: Array, n_parameters: int, n: float) -> Array:
@@ -165,7 +165,7 @@ def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
 def find_obstacles(plan: Plan) -> list[str]:
     """What rules linear replicates out before anything is computed."""
     found = []
-    if RESAMPLING[plan.resampling].weigh is None:
+    if RESAMPLING[plan.resampling].is_new:
         found.append(f"{plan.resampling} samples are new objects")
     if REGULARIZATIONS[plan.regularization].is_asked:
         found.append("every component has a pseudo-observation")
@@ -343,7 +343,8 @@ def shrunken_refits(
     """
     (fit,), (X, weights, _) = plan.fits, plan.objects
     labels = score(fit.family, fit.internal, X)[0].argmax(axis=1)
-    rows = stratified_rows(labels, FULL_ROWS, np.random.default_rng(seed))
+    child = SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0))  # replicate 0 has the seed
+    rows = stratified_rows(labels, FULL_ROWS, np.random.default_rng(child))
     objects = DistinctObjects(X[rows], weights[rows], np.arange(len(rows)))
     return shrunken(replace(plan, objects=objects), float(weights.sum()), refit)
 

@@ -6,8 +6,7 @@ within each of them.
 
 There may be few units.  A sample of as many as there are varies too little: deviations are from the
 mean of the sample, which is nearer to its units than the true mean is, so that the variance is low
-by the factor (N - 1) / N.  Samples of N - 1 of N units, with their weights multiplied by
-N / (N - 1), have the right variance [RW88].
+by the factor (N - 1) / N.  The functions that draw the weights of units make up for it [RW88].
 """
 
 import warnings
@@ -38,24 +37,19 @@ class Units(NamedTuple):
     frequency: Array  # (u,): how often each unit was seen
     strata: tuple[slice, ...]  # units of each stratum
 
-    def draw(self, weigh: Weigh, rng: Generator) -> Array:
-        """Weights of units (u,) in a sample, each stratum on its own.
-
-        `weigh` draws as many units as the total of what it is given: N - 1 of a stratum of N.
-        """
-        shares = self.drawn_shares
-        drawn = [weigh((shares * self.frequency)[units], rng) for units in self.strata]
-        return np.concatenate(drawn) / shares
+    def draw(self, weigh_units: Weigh, rng: Generator) -> Array:
+        """Weights of units (u,) in a sample, each stratum on its own."""
+        return np.concatenate([weigh_units(self.frequency[units], rng) for units in self.strata])
 
     @property
-    def drawn_shares(self) -> Array:
-        """``(N - 1) / N`` of the N units in the stratum of each unit (u,); 1 of a single unit."""
-        shares = np.ones(len(self.frequency))
+    def variances(self) -> Array:
+        """Variances (u,) of weights around those of a stratum's mean: ``N / (N - 1)`` a unit."""
+        found = self.frequency.copy()
         for units in self.strata:
             total = self.frequency[units].sum()
             if total >= 2.0:
-                shares[units] = 1.0 - 1.0 / total
-        return shares
+                found[units] /= 1.0 - 1.0 / total
+        return found
 
     def weights(self, drawn: Array, total: float) -> Array:
         """Weights (b, m) of distinct objects, with this total, where units (b, u) were drawn.

@@ -397,7 +397,9 @@ def fit_one(
     resp = None if resp is None else average(known.restricted(resp), weights, place)
     with one_blas_thread():
         if resp is None:
-            part = data if rule.is_asked else subsample(data, options.seed)
+            # The prior of "pooled" is made of the responsibilities of all objects.
+            measured = known.detach(data.table)
+            part = data if rule.is_asked else subsample(data, options.seed, measured)
             search = begin_search(data, part, [c], chosen, options, known)
             first = responsibilities(search.starts[0][c], c)
         else:

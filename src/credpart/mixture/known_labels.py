@@ -18,6 +18,7 @@ from credpart._columns import as_numbers
 from credpart._messages import Message, Name
 from credpart.errors import InputError
 from credpart.focal import within
+from credpart.mixture.families.base import OUTLIER
 from credpart.mixture.families.labelled import MOST_CLUSTERS, Labelled, is_excluded
 from credpart.mixture.models import Make, Model
 from credpart.mixture.search.initialisation import scale
@@ -245,6 +246,8 @@ NOTHING = KnownLabels()
 def matched(labels: IntArray, allowed: BoolArray, weights: Array, Z: Array) -> IntArray:
     """A partition of objects Z (n, d) that is like another, and in which all are where they may be.
 
+    Outliers of the other partition stay outliers, unless it is known in which cluster they are.
+
     >>> labels, allowed = np.array([0, 0, 1, 1]), np.array([[0, 1], [1, 1], [1, 1], [1, 0]]) > 0
     >>> matched(labels, allowed, np.ones(4), np.array([[0.0], [1.0], [8.0], [9.0]]))
     array([1, 1, 0, 0])
@@ -254,9 +257,10 @@ def matched(labels: IntArray, allowed: BoolArray, weights: Array, Z: Array) -> I
     shares = counted * within(np.ones(allowed.shape), allowed)
     agreement = 1.0 * (labels == np.arange(c)[:, None]) @ shares
     numbers = linear_sum_assignment(agreement, maximize=True)[1][labels]
+    numbers = np.where(labels == OUTLIER, OUTLIER, numbers)
     is_single = allowed.sum(axis=1) == 1
     numbers = np.where(is_single, allowed.argmax(axis=1), numbers)
-    is_wrong = ~allowed[np.arange(n), numbers]
+    is_wrong = ~allowed[np.arange(n), numbers] & (numbers != OUTLIER)
     numbers = np.where(is_wrong, nearest(Z, means(Z, weights, numbers, c), allowed), numbers)
     for k in range(c):
         if not (weights[numbers == k] > 0.0).any():
@@ -298,7 +302,8 @@ def split_for(k: int, numbers: IntArray, allowed: BoolArray, weights: Array, Z: 
     It is the half beyond the median along the longest axis.
     """
     is_free = allowed[:, k] & (weights > 0.0)
-    donor = np.bincount(numbers[is_free], minlength=allowed.shape[1]).argmax()
+    in_cluster = numbers[is_free & (numbers != OUTLIER)]
+    donor = np.bincount(in_cluster, minlength=allowed.shape[1]).argmax()
     members = np.flatnonzero(is_free & (numbers == donor))
     if len(members) < 2:
         return numbers

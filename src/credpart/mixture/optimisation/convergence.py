@@ -5,12 +5,15 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from credpart._arrays import Array
+from credpart._arrays import Array, BoolArray
 from credpart._checks import check_integer, check_positive
 
 MCLUST_TOLERANCE = 1e-5  # where mclust stops
 DEFAULT_TOLERANCE = 1e-9
 MAX_ITERATIONS = 2000
+# A relative fall of the likelihood that rounding may cause, where components are nearly singular;
+# an iteration that falls by more does not maximise anything.
+ROUNDING_FALL = 1e-6
 
 
 class Status(IntEnum):
@@ -40,12 +43,14 @@ class Limits(NamedTuple):
 
 
 def relative_gain(new: Array, old: Array) -> Array:
-    """What an iteration gains, ``(new - old) / (1 + |new|)``: converged if it is below ``tol``.
-
-    This is the rule of mclust.
-    """
+    """What an iteration gains, ``(new - old) / (1 + |new|)``, as mclust measures it."""
     with np.errstate(invalid="ignore"):  # either may be infinite
         return np.asarray((new - old) / (1.0 + np.abs(new)))
+
+
+def is_small_gain(gain: Array, tol: float) -> BoolArray:
+    """Whether EM has converged, by its relative gains: below ``tol``, and no real fall."""
+    return np.asarray((gain < tol) & (gain > -max(tol, ROUNDING_FALL)))
 
 
 def resolution(loglik: Array, tol: float) -> Array:

@@ -13,11 +13,16 @@ import numpy as np
 
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart.mixture.optimisation.anderson import Anderson
-from credpart.mixture.optimisation.convergence import Limits, Status, relative_gain
+from credpart.mixture.optimisation.convergence import (
+    Limits,
+    Status,
+    is_small_gain,
+    relative_gain,
+)
 from credpart.mixture.optimisation.e_step import BlockwiseProblem, expected_statistics
 from credpart.mixture.optimisation.mixtures import Mixtures, Problem
 
-# Which mixtures of a batch to give up, by what an iteration has led to and its relative gains.
+# Given the mixtures after an iteration and their relative gains, which mixtures to stop.
 StoppingRule = Callable[[Mixtures, Array], BoolArray]
 
 
@@ -43,7 +48,7 @@ def iterate(
     *,
     in_single: bool = False,
 ) -> Mixtures:
-    """One iteration: the M-step from the statistics, or from others, and the E-step after it."""
+    """One iteration: an M-step, from their own statistics by default, and then an E-step."""
     given = mixtures.statistics if statistics is None else statistics
     with np.errstate(all="ignore"):  # a singular or extrapolated point may not be a valid mixture
         params = problem.family.m_step(given, mixtures.structure_code, mixtures.params)
@@ -76,7 +81,8 @@ def em(
     cleared, and a plain iteration follows; both count as iterations.  So the likelihood never
     falls if the M-step of the family never lowers it.  An extrapolated iteration may gain little
     even far from the maximum, so it converges only if the last accepted gain was small too.
-    A mixture that breaks down in a plain iteration keeps its last sound parameters.
+    A mixture that breaks down in a plain iteration keeps its last sound parameters.  A fall of
+    the likelihood beyond rounding, which only a wrong M-step can cause, is no convergence.
     """
     is_going = (start.status == Status.NOT_CONVERGED) & (start.n_iter < limits.max_iter)
     rows = np.flatnonzero(is_going)  # of the mixtures that are under way
@@ -92,7 +98,7 @@ def em(
         trial = iterate(problem, current, statistics, in_single=in_single)
         gain = relative_gain(trial.objective, current.objective)
         is_accepted = ~trial.is_degenerate & (~is_extrapolated | (gain >= 0.0))
-        is_small = is_accepted & (gain < limits.tol)
+        is_small = is_accepted & is_small_gain(gain, limits.tol)
         status = np.full(len(rows), Status.NOT_CONVERGED)
         status[is_small & (~is_extrapolated | was_small)] = Status.OK
         status[~is_extrapolated & trial.is_degenerate] = Status.DEGENERATE

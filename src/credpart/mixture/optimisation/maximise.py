@@ -19,7 +19,7 @@ SINGLE_FROM = 1 << 13  # joint densities in a batch from which on single precisi
 def maximise(
     problem: Problem, mixtures: Mixtures, limits: Limits, early_stopping: StoppingRule | None = None
 ) -> Mixtures:
-    """Run all mixtures that have not converged: plain EM, then accelerated EM to ``limits.tol``.
+    """Run the mixtures that have not converged: plain EM, then accelerated EM to ``limits.tol``.
 
     ``early_stopping`` applies to plain EM only; what it stops stays NOT_CONVERGED.
     """
@@ -28,7 +28,7 @@ def maximise(
     n_values = mixtures.params[0].size * problem.data.features.shape[-2]
     in_single = n_values >= SINGLE_FROM
     found = em(problem, mixtures, first, in_single=in_single, early_stopping=early_stopping)
-    rows = np.flatnonzero(found.status == Status.OK)
+    rows = np.flatnonzero((found.status == Status.OK) & (mixtures.status != Status.OK))
     if tol >= first.tol or not len(rows):
         return found
     near = evaluate(problem, found.take(rows))

@@ -258,7 +258,7 @@ def check_start(start: ArrayLike, n: int, c: int) -> Array:
     if given.shape != (n, c):
         raise InputError("start", f"have shape ({n},) or ({n}, {c})", given.shape)
     resp = check_data(given, name="start").values.T
-    off = np.abs(resp.sum(axis=0) - 1.0)
+    off = np.maximum(np.abs(resp.sum(axis=0) - 1.0), -resp.min(axis=0))
     if resp.min() < 0.0 or off.max() > 1e-6:
         got = in_row(f"{resp[:, off.argmax()]}", off.argmax())
         raise InputError("start", "have non-negative rows summing to 1", got)

@@ -212,7 +212,7 @@ def select(
 
     carried = {model for _, model in cells}
     fitted = {name: row for name, row in chosen.items() if name in carried}
-    part = subsample(data, options.seed)
+    part = subsample(data, options.seed, known.detach(data.table))
     search = begin_search(data, part, numbers, fitted, options, known)
     if like is not None and like.n_clusters in numbers:
         labels = like.posteriors_of(part.values).argmax(axis=1)

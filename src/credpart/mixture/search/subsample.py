@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart._checks import WeightedTable
+from credpart._checks import Table, WeightedTable
 from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
@@ -100,17 +100,18 @@ def on_part(models: ModelSet, part: WeightedTable) -> ModelSet:
     return models._replace(problem=problem)
 
 
-def subsample(data: WeightedTable, seed: int) -> WeightedTable:
-    """Some of distinct objects, with weights by which they stand for all; the data, if few.
+def subsample(data: WeightedTable, seed: int, measured: Table | None = None) -> WeightedTable:
+    """A weighted subsample of distinct objects that represents all of them; the data, if few.
 
     Half of them are spread over compact groups of objects in equal numbers, so that small clusters
     are there too; their weights make up for it.  Weights add up to the number of objects in the
     subsample, so that criteria and standard errors are those of a sample of that size.
+    ``measured`` are the objects without columns that are no measurements, if there are such.
     """
     if len(data.values) <= LARGE:
         return data
     rng = np.random.default_rng(seed)
-    Z = scale(completed(data.table))
+    Z = scale(completed(data.table if measured is None else measured))
     some = Z[np.sort(rng.permutation(len(Z))[:MAX_FITTED])]
     groups = compact_groups(Z, some, GROUPS, seed=int(rng.integers(2**31)))
     rows = stratified(groups, SUBSAMPLE, rng)
