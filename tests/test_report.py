@@ -14,7 +14,7 @@ from credpart._checks import Table
 from credpart.datasets import load_butterfly, load_iris
 from credpart.profiles import figure, find_profiles
 from credpart.report import content, page, payload, to_html, write_report
-from credpart.report.charts import density_shades, nice_ticks
+from credpart.report.charts import SHADES, _shade_of, density_shades, nice_ticks
 from credpart.report.profile_table import profile_table
 from credpart.report.trust import audit_section, rivals_section
 
@@ -294,3 +294,14 @@ def test_shades_hold_every_pair_once():
     cells = sum(shade.path.count("M") for shade in density_shades(x, y))
     occupied = {(int(40 * a), int(40 * b)) for a, b in zip(x, y, strict=True)}
     assert cells == len(occupied)
+@pytest.mark.parametrize("count", [1, 238, 2000])
+def test_the_fullest_cell_is_drawn(count):
+    (shade,) = density_shades(np.full(count, 0.3), np.full(count, 0.7))
+    assert (shade.opacity, shade.label) == (1.0, f"{count:,}")
+
+
+def test_no_count_is_beyond_the_darkest_shade():
+    for count in range(1, 2001):
+        assert _shade_of(np.array([0, count])).tolist() == [0, SHADES]
+
+

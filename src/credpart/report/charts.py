@@ -16,6 +16,8 @@ LEFT, RIGHT, TOP, BOTTOM = 74.0, 64.0, 14.0, 44.0
 DASHES = ("none", "6 3", "2 3", "8 3 2 3")
 CELLS = 40  # of a 2-d histogram, each way
 SHADES = 6
+FAINTEST = 0.3  # opacity that the shades start above
+LEAST_GAP = 10.0  # of a criterion, that fills a bar: a smaller one decides little
 # As in theme.js: how much red, green and blue contribute to the brightness of a colour, and below
 # which brightness it is changed on a dark page, and how.
 BRIGHTNESS, DARK_COLOUR, BLACK, STRONG = np.array([0.3, 0.59, 0.11]), 0.3, 40.0, 235.0
@@ -129,7 +131,7 @@ class CriterionRow(NamedTuple):
     name: str
     value: str
     gap: str
-    share: str  # of the largest gap, in percent
+    share: str  # of the largest gap, or of `LEAST_GAP` if that is larger, in percent
 
 
 def criterion_rows(selection: Selection) -> list[CriterionRow]:
@@ -138,7 +140,7 @@ def criterion_rows(selection: Selection) -> list[CriterionRow]:
         return []
     values = selection.table.iloc[0].dropna().sort_values(ascending=False)
     gaps = (values.max() - values).to_numpy()
-    unit = 100.0 / (gaps.max() or 1.0)
+    unit = 100.0 / max(gaps.max(), LEAST_GAP)
     return [
         CriterionRow(str(name), f"{value:,.1f}", f"{gap:,.1f}", f"{gap * unit:.1f}")
         for name, value, gap in zip(values.index, values, gaps, strict=True)
@@ -193,7 +195,7 @@ def density_shades(x: Array, y: Array) -> list[Shade]:
         return []
     levels = _shade_of(counts)
     return [
-        Shade(_cells(np.flatnonzero(levels == level)), round(level / SHADES, 3), _range(held))
+        Shade(_cells(np.flatnonzero(levels == level)), _opacity(level), _range(held))
         for level in range(1, SHADES + 1)
         if len(held := counts[levels == level])
     ]
@@ -202,7 +204,17 @@ def density_shades(x: Array, y: Array) -> list[Shade]:
 def _shade_of(counts: IntArray) -> IntArray:
     """Shade 1 to 6 of each cell, 0 of an empty one."""
     logs = np.log1p(counts)
-    return np.asarray(np.ceil(SHADES * logs / logs.max()), dtype=np.intp)
+    # The share is exactly 1 in the fullest cell; a product that is divided afterwards may be more.
+    return np.asarray(np.ceil(SHADES * (logs / logs.max())), dtype=np.intp)
+
+
+def _opacity(level: int) -> float:
+    """A cell of one pair has to be seen, too.
+
+    >>> _opacity(1), _opacity(6)
+    (0.417, 1.0)
+    """
+    return round(FAINTEST + (1.0 - FAINTEST) * level / SHADES, 3)
 
 
 def _cells(which: IntArray) -> str:
