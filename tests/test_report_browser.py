@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from PIL import Image
 
 from credpart import CalibratedClustering, diagnose
@@ -29,7 +29,7 @@ from credpart.partition import EvidentialPartition
 from credpart.plot._palette import colours
 from credpart.report import page as report_page
 from credpart.report import payload, write_report
-from credpart.report.charts import on_dark
+from credpart.report.charts import _luminance, on_dark
 from credpart.report.script import bundle, page_modules
 from tests.payloads import PAYLOADS
 
@@ -685,6 +685,9 @@ def test_print_shows_all_but_the_controls(page):
     assert page.locator("#count").inner_text() == "150 objects"
 
 
+    card = _luminance(np.array(to_rgb("#1b1f24")))
+    contrast = {c: (_luminance(np.array(to_rgb(c))) + 0.05) / (card + 0.05) for c in found}
+    assert min(contrast.values()) >= 3.0, contrast
 def unharmed(page):
     assert page.evaluate("window.hit") is None
     assert page.evaluate("document.querySelectorAll('script').length") == 4

@@ -21,6 +21,9 @@ LEAST_GAP = 10.0  # of a criterion, that fills a bar: a smaller one decides litt
 # As in theme.js: how much red, green and blue contribute to the brightness of a colour, and below
 # which brightness it is changed on a dark page, and how.
 BRIGHTNESS, DARK_COLOUR, BLACK, STRONG = np.array([0.3, 0.59, 0.11]), 0.3, 40.0, 235.0
+# Also as in theme.js: relative luminance, and below which one the contrast to a dark page is less
+# than 3 (WCAG 2.2).
+LUMINANCE, LEAST_LUMINANCE = np.array([0.2126, 0.7152, 0.0722]), 0.141
 
 
 class Tick(NamedTuple):
@@ -114,15 +117,28 @@ def svg_colours(c: int) -> list[str]:
 def on_dark(colour: str) -> str:
     """A colour as it is seen on a dark page, as `adapted` of theme.js has it.
 
-    >>> on_dark("#78001e"), on_dark("#0072b2")
-    ('#ef3362', '#0072b2')
+    >>> on_dark("#78001e"), on_dark("#874b69"), on_dark("#0072b2")
+    ('#ef3362', '#a56786', '#0072b2')
     """
     rgb = 255.0 * np.array(to_rgb(colour))
-    if rgb @ BRIGHTNESS / 255.0 >= DARK_COLOUR:
+    if rgb @ BRIGHTNESS / 255.0 < DARK_COLOUR:
+        factor, share = (1.0, 0.85) if rgb.max() < BLACK else (STRONG / rgb.max(), 0.2)
+    elif _luminance(rgb / 255.0) < LEAST_LUMINANCE:
+        factor, share = 1.15, 0.1
+    else:
         return colour
-    factor, share = (1.0, 0.85) if rgb.max() < BLACK else (STRONG / rgb.max(), 0.2)
     mixed = factor * rgb + share * (255.0 - factor * rgb)
     return "#" + "".join(f"{int(part + 0.5):02x}" for part in mixed)
+
+
+def _luminance(rgb: Array) -> float:
+    """Relative luminance of red, green and blue in [0, 1], as WCAG has it.
+
+    >>> round(_luminance(np.array([0.5, 0.5, 0.5])), 3)
+    0.214
+    """
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ LUMINANCE)
 
 
 class CriterionRow(NamedTuple):

@@ -6,17 +6,21 @@ const BRIGHTNESS = [0.3, 0.59, 0.11]; // how much red, green and blue contribute
 const DARK_COLOUR = 0.3; // brightness below which a colour is hardly seen on a dark page
 const BLACK = 40; // the largest part of a colour that counts as black
 const STRONG = 235; // the largest part of a dark colour on a dark page
+const LUMINANCE = [0.2126, 0.7152, 0.0722]; // of red, green and blue, relative, as WCAG has it
+const LEAST_LUMINANCE = 0.141; // with less, the contrast to a dark page is below 3
 
 const LIGHT_COLOURS = {
   background: "#ffffff",
   text: "#1b1f24",
   secondary: "#565e68",
+  faint: "#8b95a1",
   grid: "#d5d9de",
 };
 const DARK_COLOURS = {
   background: "#1b1f24",
   text: "#eceff2",
   secondary: "#a9b2bd",
+  faint: "#737d88",
   grid: "#3a4149",
 };
 
@@ -52,15 +56,29 @@ const toHex = (parts) =>
 // one, dark colours are as strong as they can be, and a little lighter; black is light grey.
 export function adapted(hex, dark) {
   const parts = partsOf(hex);
-  const brightness = parts.reduce((sum, part, k) => sum + BRIGHTNESS[k] * part, 0) / 255;
-  if (!dark || brightness >= DARK_COLOUR) {
+  const change = dark ? changeOnDark(parts) : null;
+  if (change === null) {
     return hex;
   }
-  const largest = Math.max(...parts);
-  const isBlack = largest < BLACK;
-  const [factor, share] = isBlack ? [1, 0.85] : [STRONG / largest, 0.2];
+  const [factor, share] = change;
   return toHex(parts.map((part) => factor * part + share * (255 - factor * part)));
 }
+
+// By how much the parts of a colour are multiplied on a dark page, and then mixed with white; null
+// if it is seen there as it is.
+function changeOnDark(parts) {
+  const largest = Math.max(...parts);
+  if (weighted(parts, BRIGHTNESS) < DARK_COLOUR) {
+    return largest < BLACK ? [1, 0.85] : [STRONG / largest, 0.2];
+  }
+  const luminance = weighted(parts, LUMINANCE, linear);
+  return luminance < LEAST_LUMINANCE ? [1.15, 0.1] : null;
+}
+
+const weighted = (parts, weights, scale = (share) => share) =>
+  parts.reduce((sum, part, k) => sum + weights[k] * scale(part / 255), 0);
+
+const linear = (share) => (share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4);
 
 export function meanColour(colours) {
   const all = colours.map(partsOf);
