@@ -12,6 +12,7 @@ import pytest
 from credpart import CalibratedClustering, EvidentialPartition, audit, diagnose, rivals
 from credpart._checks import Table
 from credpart.datasets import load_butterfly, load_iris
+from credpart.diagnostics.findings import level_held
 from credpart.profiles import figure, find_profiles
 from credpart.report import content, page, payload, to_html, write_report
 from credpart.report.charts import SHADES, _shade_of, density_shades, nice_ticks
@@ -100,12 +101,26 @@ def test_the_numbers_of_a_page_are_those_of_the_words(butterfly):
 
 def test_coverage_is_held_against_what_is_asked_for(butterfly):
     found = audit(butterfly, n_datasets=2, n_replicates=60)
-    given = {"nominal_level": 0.9, "standard_error": 0.01, "is_reached": True}
-    senses = {0.87: "short", 0.885: "right", 0.9: "right", 0.93: "ample"}
-    for coverage, sense in senses.items():
-        assert audit_section(replace(found, coverage=coverage, **given)).sense == sense
-    alone = audit_section(replace(found, coverage=0.2, standard_error=float("nan")))
-    assert (alone.sense, alone.error) == ("right", "")  # one data set says nothing of its error
+    nan = float("nan")
+    told = [  # coverage, its standard error, data sets, what the page says of it
+        (0.87, 0.01, 8, "short"),
+        (0.885, 0.01, 8, "right"),
+        (0.9, 0.01, 8, "right"),
+        (0.93, 0.01, 8, "ample"),
+        (0.93, 0.01, 2, "unknown"),
+        (0.93, 0.1, 8, "unknown"),
+        (0.2, 0.1, 2, "short"),
+        (0.2, nan, 1, "short"),
+        (0.9, nan, 1, "unknown"),
+    ]
+    for coverage, error, n_datasets, sense in told:
+        given = {"coverage": coverage, "standard_error": error, "n_datasets": n_datasets}
+        measured = replace(found, nominal_level=0.9, **given)
+        assert audit_section(measured).sense == sense
+        # The page and the verdict say the same.
+        severity = level_held(coverage, error, 0.9, n_datasets)
+        same = {"ok": ("right", "ample"), "note": ("unknown",)}
+        assert sense in same.get(severity, ("short",))
     section = audit_section(found)
     assert [row.is_own for row in section.by_level].count(True) == 1
     own = next(row for row in section.by_level if row.is_own)
@@ -113,6 +128,63 @@ def test_coverage_is_held_against_what_is_asked_for(butterfly):
     assert sum(float(row.pairs.split()[-2]) for row in section.by_tenth) == pytest.approx(
         100.0, abs=0.5
     )
+
+
+SENSES = [
+    (0.92, 0.04, 0.89, "agrees with the 90 % asked for"),
+    (0.96, 0.01, 0.89, "The intervals are longer than need be; nothing has to be changed."),
+    (0.92, 0.1, 0.89, "These are too few data sets to tell whether 90 % is held."),
+    (0.8, 0.04, 0.71, "is below the 90 % asked for. On these data sets, level 0.97 would have"),
+]
+
+
+@pytest.mark.parametrize(("coverage", "error", "of_masses", "told"), SENSES)
+def test_a_level_is_recommended_only_where_the_intervals_are_short(
+    butterfly, coverage, error, of_masses, told
+):
+    found = replace(
+        audit(butterfly, n_datasets=2, n_replicates=60),
+        nominal_level=0.9,
+        n_datasets=8,
+        coverage=coverage,
+        standard_error=error,
+        coverage_partition=of_masses,
+        standard_error_partition=0.034,
+        recommended_level=0.97,
+        is_reached=True,
+    )
+    diagnosis = replace(diagnose(butterfly, audit=0, rivals=False), audit=found)
+    text = re.sub("<[^>]+>", "", to_html(butterfly, diagnosis=diagnosis))
+    assert told in text
+    assert ("0.97 would have covered" in text) == (coverage < 0.9)
+    assert ("quote the intervals, not the masses" in text) == (of_masses == 0.71)
+
+
+def test_replicates_with_other_numbers_of_clusters_are_told(butterfly):
+    result = with_outliers(butterfly.result_)
+    mixed = "Mass on several clusters then also stands for clusters that may be split or merged"
+    assert content.divided(result) == ""
+    assert mixed not in to_html(result)
+    # 60 replicates: 3 are 5 %, as many as lie beyond a bound of a 90 % interval.
+    for others, is_told in [([3] * 2, False), ([3] * 2 + [4] * 3, True)]:
+        numbers = np.array([2] * (60 - len(others)) + others)
+        text = content.divided(replace(result, replicates=Numbered(numbers)))
+        assert text.startswith("3 of 60 replicates have 4 clusters. " + mixed) == is_told
+        assert bool(text) == is_told
+
+
+class Numbered:
+    """Replicates of which only the numbers of clusters are known."""
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def chosen_numbers(self):
+        values, counts = np.unique(self.numbers, return_counts=True)
+        return dict(zip(values.tolist(), counts.tolist(), strict=True))
 
 
 def test_a_poor_verdict_stands_before_the_shares(butterfly):
@@ -138,6 +210,9 @@ def test_all_plausible_rivals_are_shown(butterfly):
     section = rivals_section(replace(found, table=table.iloc[:20]))
     assert [row.is_plausible for row in section.rows] == [True] * 14
     assert section.n_left_out == 6
+    assert [row.lead_aicc for row in section.rows[:3]] == [
+        f"{lead:+.1f}" for lead in table["lead_aicc"].iloc[:3]
+    ]
 
 
 def test_same_result_makes_the_same_page(butterfly, tmp_path):
@@ -288,12 +363,6 @@ def test_ticks_are_round_and_within():
         assert 1 <= len(ticks) <= 8
 
 
-def test_shades_hold_every_pair_once():
-    rng = np.random.default_rng(0)
-    x, y = rng.random(500), rng.random(500)
-    cells = sum(shade.path.count("M") for shade in density_shades(x, y))
-    occupied = {(int(40 * a), int(40 * b)) for a, b in zip(x, y, strict=True)}
-    assert cells == len(occupied)
 @pytest.mark.parametrize("count", [1, 238, 2000])
 def test_the_fullest_cell_is_drawn(count):
     (shade,) = density_shades(np.full(count, 0.3), np.full(count, 0.7))
@@ -305,3 +374,9 @@ def test_no_count_is_beyond_the_darkest_shade():
         assert _shade_of(np.array([0, count])).tolist() == [0, SHADES]
 
 
+def test_shades_hold_every_pair_once():
+    rng = np.random.default_rng(0)
+    x, y = rng.random(500), rng.random(500)
+    cells = sum(shade.path.count("M") for shade in density_shades(x, y))
+    occupied = {(int(40 * a), int(40 * b)) for a, b in zip(x, y, strict=True)}
+    assert cells == len(occupied)

@@ -138,7 +138,7 @@ def coverage(seen: Evidence) -> Finding:
         f"(standard error {_percent(found.standard_error)})"
     )
     error, n_datasets = found.standard_error, found.n_datasets - found.n_failed
-    severity = _held(found.coverage, error, wanted, n_datasets)
+    severity = level_held(found.coverage, error, wanted, n_datasets)
     if severity == "ok" and found.coverage - 2.0 * error > wanted:
         text += ": more than asked for, the intervals are longer than need be"
     if severity == "note":
@@ -153,7 +153,7 @@ def coverage(seen: Evidence) -> Finding:
     return Finding(topic, severity, text, advice, change)
 
 
-def _held(coverage: float, standard_error: float, wanted: float, n_datasets: int) -> str:
+def level_held(coverage: float, standard_error: float, wanted: float, n_datasets: int) -> str:
     """Whether a coverage that an audit measured is the one asked for; its error may be NaN."""
     if coverage >= wanted - SHORTFALL:
         is_told = coverage - standard_error >= wanted - GREAT_SHORTFALL
@@ -420,7 +420,7 @@ def fit_to_intervals(seen: Evidence) -> Finding:
     if isinstance(seen.audit, Audit):  # the audit has measured what it does
         held, error = seen.audit.coverage_partition, seen.audit.standard_error_partition
         n_datasets = seen.audit.n_datasets - seen.audit.n_failed
-        severity = _held(held, error, seen.audit.nominal_level, n_datasets)
+        severity = level_held(held, error, seen.audit.nominal_level, n_datasets)
         severity = "note" if severity == "ok" else severity
         text += f"; on data sets drawn from the mixture they hold {_percent(held)} of the pairs"
     wider = Setting("focal_sets", "full") if c <= FULL else OMEGA

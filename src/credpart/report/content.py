@@ -29,6 +29,14 @@ MOST_NAMED = 3  # sets of a class where there is no room for a table
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas")
 LETTERS = {"E": "equal", "V": "varying", "I": "along the axes"}
 SHAPES = {**LETTERS, "I": "round"}
+FAMILY_WORDS = {
+    "t": "heavy tails",
+    "skew-normal": "skewed",
+    "skew-t": "heavy tails, skewed",
+    "contaminated": "some objects of a cluster lie farther out",
+    "latent-class": "answers independent within a cluster",
+    "mixed": "columns independent within a cluster",
+}
 ASPECTS = (("volume", LETTERS), ("shape", SHAPES), ("orientation", LETTERS))
 HOW_RESAMPLED = {"Groups": "resampled whole", "Strata": "each resampled on its own"}
 IN_PAGE = "percentile"  # the method of intervals that the script of the page has
@@ -195,26 +203,61 @@ def _largest(sets: Iterable[str], counts: Sequence[int]) -> str:
 
 
 def describe_model(name: str) -> str:
-    """Return a model's name with what its letters say.
+    """Return a model's name with what its parts say.
 
     >>> describe_model("VEV")
     'VEV: volume varying, shape equal, orientation varying'
     >>> describe_model("EII")
     'EII: volume equal, shape round'
-    >>> describe_model("skew-t")
-    'skew-t'
+    >>> describe_model("skew-t-EII")
+    'skew-t-EII: heavy tails, skewed; volume equal, shape round'
+    >>> describe_model("latent-class")
+    'latent-class: answers independent within a cluster'
     >>> describe_model("EII+noise")
     'EII+noise: volume equal, shape round; and noise'
+    >>> describe_model("MyFamily")
+    'MyFamily'
     """
-    letters = name.removesuffix(NOISE)
+    plain = name.removesuffix(NOISE)
+    is_of = [known for known in FAMILY_WORDS if f"{plain}-".startswith(f"{known}-")]
+    family = max(is_of, key=len, default="")
+    structure = plain.removeprefix(family).removeprefix("-")
+    parts = [part for part in (FAMILY_WORDS.get(family), _describe_structure(structure)) if part]
+    parts += ["and noise"] if parts and name != plain else []
+    return f"{name}: {'; '.join(parts)}" if parts else name
+
+
+def _describe_structure(letters: str) -> str:
+    """What the letters of a covariance structure say; nothing where there are none."""
+    if letters in ("E", "V"):
+        return f"variances {LETTERS[letters]}"
     if len(letters) != 3 or not set(letters) <= set(LETTERS):
-        return name
+        return ""
     aspects = [
         f"{aspect} {words[letter]}"
         for letter, (aspect, words) in zip(letters, ASPECTS, strict=True)
         if not (aspect == "orientation" and letters[1:] == "II")
     ]
-    return f"{name}: {', '.join(aspects)}{'; and noise' * (letters != name)}"
+    return ", ".join(aspects)
+
+
+def divided(result: CalibratedResult) -> str:
+    """What mass on several clusters means where replicates have other numbers of clusters.
+
+    Nothing is said where they are too few to set a bound of an interval, as in the finding on the
+    fit to the intervals.
+    """
+    B, c = len(result.replicates), result.partition.n_clusters
+    others = {k: count for k, count in result.replicates.chosen_numbers().items() if k != c}
+    number, count = max(others.items(), key=lambda item: item[1], default=(c, 0))
+    if not others or count < 0.5 * (1.0 - result.intervals.level) * B:
+        return ""
+    have = "replicate has" if count == 1 else "replicates have"
+    return (
+        f"{count:,} of {B:,} {have} {number} cluster{'s' * (number != 1)}. Mass on several "
+        "clusters then also stands for clusters that may be split or merged: it need not mean "
+        "doubt between the clusters named."
+    )
 
 
 def settings(result: CalibratedResult) -> list[Row]:

@@ -193,6 +193,7 @@ def _sections(
     return {
         "summary": content.summary(partition),
         "crosstab": None if known is None else content.crosstab(partition, known),
+        "divided": content.divided(result),
         "profiles": profile_table(result.profiles()),
         "settings": content.settings(result),
         "columns": content.columns(objects.data, objects.names),

@@ -6,6 +6,7 @@ import numpy as np
 
 from credpart._audit import Audit
 from credpart._rivals import FAR, Rivals
+from credpart.diagnostics.findings import SHORTFALL, level_held
 
 SHOWN_LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 ERRORS = 2.0  # standard errors that a bar reaches to each side
@@ -38,7 +39,9 @@ class AuditSection(NamedTuple):
     partition_error: str
     recommended: str
     is_reached: bool
-    sense: str  # "short", "ample" or "right": coverage against what is asked for
+    sense: str  # of the coverage against what is asked for, see `_sense`
+    tolerance: str  # percentage points that the coverage may be below it
+    is_partition_short: bool  # belief to plausibility covers less than is asked for
     n_datasets: int
     n_replicates: int
     failed: str  # how many data sets could not be clustered, and why; empty: none
@@ -55,8 +58,6 @@ def audit_section(found: Audit) -> AuditSection:
         for at in found.by_level.index
         if round(float(at), 6) in {*SHOWN_LEVELS, round(level, 6)}
     ]
-    # A difference of less than two standard errors says nothing.
-    distance = (found.coverage - nominal) / (found.standard_error or np.inf)
     return AuditSection(
         level=percent(level),
         nominal=percent(nominal),
@@ -66,7 +67,11 @@ def audit_section(found: Audit) -> AuditSection:
         partition_error=in_tenths(found.standard_error_partition),
         recommended=f"{found.recommended_level:.4g}",
         is_reached=found.is_reached,
-        sense="short" if distance < -ERRORS else "ample" if distance > ERRORS else "right",
+        sense=_sense(found),
+        tolerance=f"{100.0 * SHORTFALL:g}",
+        is_partition_short=bool(
+            found.coverage_partition + ERRORS * found.standard_error_partition < nominal
+        ),
         n_datasets=found.n_datasets - found.n_failed,
         n_replicates=found.n_replicates,
         failed=found.basis.partition("; ")[2],
@@ -81,6 +86,15 @@ def audit_section(found: Audit) -> AuditSection:
         ],
         wanted=f"{100.0 * nominal:.2f}",
     )
+
+
+def _sense(found: Audit) -> str:
+    """Return "right", "ample", "unknown" or "short", by the rule that the verdict goes by."""
+    n_datasets, wanted = found.n_datasets - found.n_failed, found.nominal_level
+    severity = level_held(found.coverage, found.standard_error, wanted, n_datasets)
+    if severity == "ok":
+        return "ample" if found.coverage - ERRORS * found.standard_error > wanted else "right"
+    return "unknown" if severity == "note" else "short"
 
 
 def _row(name: str, pairs: str, row: Any, *, is_own: bool = False) -> CoverageRow:
@@ -106,6 +120,7 @@ class RivalRow(NamedTuple):
     n_clusters: int
     model: str
     lead: str
+    lead_aicc: str  # empty where it is not known
     is_plausible: bool
     outside: str
     far_outside: str
@@ -138,7 +153,8 @@ def rivals_section(found: Rivals) -> RivalsSection:
         RivalRow(
             int(row["n_clusters"]),
             str(row["model"]),
-            f"{row['lead']:+.1f}",
+            _lead(row["lead"]),
+            _lead(row["lead_aicc"]),
             bool(row["plausible"]),
             in_tenths(row["outside"]),
             in_tenths(row["far_outside"]),
@@ -161,6 +177,17 @@ def rivals_section(found: Rivals) -> RivalsSection:
         len(found.missing),
         f"{FAR:g}",
     )
+
+
+def _lead(value: float) -> str:
+    """A difference of two criteria; AICc has no bound where parameters outnumber the objects.
+
+    >>> _lead(12.34), _lead(-float("inf")), _lead(float("nan"))
+    ('+12.3', '−∞', '')
+    """
+    if np.isnan(value):
+        return ""
+    return f"{value:+.1f}" if np.isfinite(value) else "−∞" if value < 0.0 else "+∞"
 
 
 def percent(share: float) -> str:
