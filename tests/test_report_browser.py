@@ -144,7 +144,8 @@ def test_axes_change(page, model, x, y):
 
 
 def test_principal_components_come_first(page, model):
-    assert "principal component 1" in page.locator("#x-axis option:checked").inner_text()
+    assert page.locator("#x-axis option:checked").inner_text().startswith("PC 1 (")
+    assert "principal component 1" in " ".join(saved_words(page))
     places = np.array([page.evaluate(PLACE, i) for i in range(150)])
     X = IRIS.X.to_numpy()
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -220,6 +221,37 @@ def test_rounded_posteriors_give_the_interval_too(model, opened, tmp_path, monke
         assert shown["lower"] == pytest.approx(lower[i, j], abs=5e-5)
         assert shown["upper"] == pytest.approx(upper[i, j], abs=5e-5)
     assert "rounded to multiples of 1.5e-05" in page.locator("#reading").inner_text()
+
+
+def test_a_level_that_is_not_trusted_is_not_called_confidence(model, opened, tmp_path):
+    judged = diagnose(model, audit=0, rivals=False)
+    for grade in ("caution", "poor"):
+        told = {"diagnosis": replace(judged, grade=grade)}
+        page = opened(write_report(model, tmp_path / f"{grade}.html", **told))
+        page.fill("#object-a", "50")
+        page.fill("#object-b", "70")
+        page.keyboard.press("Tab")
+        panel = page.locator("#interval").inner_text()
+        panel += page.locator("#interval svg").text_content()
+        if grade == "poor":
+            assert "The verdict above says not to trust the level of this interval." in panel
+            assert "(nominal 90 %)" in panel
+            assert "nominal 90 % interval [" in panel
+            assert "confidence" not in panel
+        else:
+            assert "Quote the confidence interval" in panel
+            assert "(90 % confidence)" in panel
+            assert "nominal" not in panel
+
+
+def test_many_objects_have_no_rings_and_the_legend_says_what_to_choose(page):
+    module = bundle(page_modules(), "colourings.js")
+    of_cluster = "n => %s.COLOURINGS.set.legend({ ...credpartReport.store.state.data, n })"
+    for n, told in [(150, "not sure"), (5000, "too many objects for rings: under Colour choose")]:
+        texts = [entry["text"] for entry in page.evaluate(of_cluster % module, n)]
+        assert len([text for text in texts if text.startswith(told)]) == 1
+    chosen = page.locator("#colour option[value=verdict]").inner_text()
+    assert any(f"“{chosen}”" in text for text in texts)
 
 
 def test_pairs_that_are_not_stored_say_so(model, opened, tmp_path, monkeypatch):
@@ -653,6 +685,9 @@ def test_colours_on_a_dark_page_are_the_same_in_tables_and_pictures(page):
     shown = [to_hex(colour) for colour in colours(20)]
     found = page.evaluate(f"colours => colours.map(c => {module}.adapted(c, true))", shown)
     assert found == [on_dark(colour) for colour in shown]
+    card = _luminance(np.array(to_rgb("#1b1f24")))
+    contrast = {c: (_luminance(np.array(to_rgb(c))) + 0.05) / (card + 0.05) for c in found}
+    assert min(contrast.values()) >= 3.0, contrast
 
 
 def test_values_keep_the_digits_before_the_point(page):
@@ -686,9 +721,6 @@ def test_print_shows_all_but_the_controls(page):
     assert page.locator("#count").inner_text() == "150 objects"
 
 
-    card = _luminance(np.array(to_rgb("#1b1f24")))
-    contrast = {c: (_luminance(np.array(to_rgb(c))) + 0.05) / (card + 0.05) for c in found}
-    assert min(contrast.values()) >= 3.0, contrast
 def unharmed(page):
     assert page.evaluate("window.hit") is None
     assert page.evaluate("document.querySelectorAll('script').length") == 4

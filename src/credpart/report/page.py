@@ -133,6 +133,7 @@ def to_html(
     judged = diagnose(result, audit=0, rivals=False) if diagnosis is None else diagnosis
     objects = ReportObjects.of(result, ids, classes)
     arrays, about = _data(result, objects)
+    about["grade"] = judged.grade
     text, about["arrays"] = payload.pack(arrays)
     failure_script, script = page_script("failure.js"), page_script("main.js")
     style = _asset("page.css")
@@ -192,8 +193,8 @@ def _sections(
     partition, selection, known = result.partition, result.selection, objects.known_classes
     return {
         "summary": content.summary(partition),
-        "crosstab": None if known is None else content.crosstab(partition, known),
         "divided": content.divided(result),
+        "crosstab": None if known is None else content.crosstab(partition, known),
         "profiles": profile_table(result.profiles()),
         "settings": content.settings(result),
         "columns": content.columns(objects.data, objects.names),
@@ -265,7 +266,13 @@ def _axes(objects: ReportObjects) -> list[dict[str, Any]]:
     if d > 2 and objects.data.levels is None and np.isfinite(X).all():
         view = principal_plane(X)
         axes += [
-            {"name": label, "center": float(view.center @ row), "weights": row.tolist(), **NUMBERS}
+            {
+                "name": label,
+                "short": label.replace("principal component", "PC"),
+                "center": float(view.center @ row),
+                "weights": row.tolist(),
+                **NUMBERS,
+            }
             for label, row in zip(view.labels, view.axes.T, strict=True)
         ]
     return axes
@@ -307,6 +314,7 @@ def _template() -> jinja2.Template:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["breakable"] = _breakable
+    environment.filters["unbroken_words"] = _unbroken_words
     return environment.from_string(_asset("page.html"))
 
 
@@ -317,3 +325,14 @@ def _breakable(name: str) -> Markup:
     petal_<wbr>length &lt;cm&gt;
     """
     return Markup("<wbr>").join(SIGNS.split(str(name)))
+
+
+def _unbroken_words(command: str) -> Markup:
+    """A command whose words are not parted at the end of a line: ``--model`` has hyphens.
+
+    >>> print(_unbroken_words("fit <a.csv"))
+    <span class="word">fit</span> <span class="word">&lt;a.csv</span>
+    """
+    return Markup(" ").join(
+        Markup('<span class="word">{}</span>').format(w) for w in command.split(" ")
+    )

@@ -105,8 +105,11 @@ const clusterEntries = (data) =>
     ? [{ text: "numbers or names in the picture: clusters" }, ...ringEntries(data)]
     : namedEntries(data, "cluster", data.clusterNames, data.clusterColours);
 
-const ringEntries = (data) =>
-  hasRings(data) ? [{ symbol: "o", colour: GREY, text: "not sure", isRinged: true }] : [];
+const ringEntries = (data) => [
+  hasRings(data)
+    ? { symbol: "o", colour: GREY, text: "not sure", isRinged: true }
+    : { text: `too many objects for rings: under Colour choose “${COLOURINGS.verdict.name}”` },
+];
 
 function namedEntries(data, kind, names, colours) {
   const entries = names.slice(0, MOST_ENTRIES).map((name, k) => ({

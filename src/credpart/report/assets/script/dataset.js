@@ -69,6 +69,7 @@ function dataset(description, arrays) {
     classColours: description.class_colours,
     symbols: description.symbols,
     level: description.level,
+    grade: description.grade,
     stored: description.stored,
     values: arrays.X,
     masses: arrays.masses,

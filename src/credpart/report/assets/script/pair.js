@@ -6,7 +6,7 @@ import { threeDecimals, withThousands } from "./format.js";
 import { memoize } from "./memoize.js";
 import { objectCard } from "./object.js";
 import { confidenceInterval, fittedProbability, pairReplicates } from "./replicates.js";
-import { adapted, isDark, themeColours } from "./theme.js";
+import { isDark, themeColours } from "./theme.js";
 
 export const FIELDS = ["object-a", "object-b"];
 export const PAIR_LETTERS = ["A", "B"];
@@ -21,12 +21,11 @@ const LEFT = 12;
 const WIDTH = 316;
 const BASELINE = 110;
 const HIGHEST_BAR = 100;
-const INTERVAL_COLOUR = "#0072B2";
-const BELIEF_COLOUR = "#D55E00";
 
 const SHORT = 0.1; // length of an interval below which a probability is called known
 const TO_BE_QUOTED =
   "Quote the confidence interval: belief to plausibility is what the masses say of it.";
+const NOT_TRUSTED = "The verdict above says not to trust the level of this interval.";
 
 export function renderPair(state) {
   renderFields(state);
@@ -97,8 +96,8 @@ function answer(data, i, j, dark) {
   return [
     question,
     verdict,
-    pairChart(sample, figures, data.level, dark),
-    note(`${replicatesSentence(sample.length, data.stored.of, figures.fit)} ${TO_BE_QUOTED}`),
+    pairChart(sample, figures, confidenceName(data), dark),
+    note(`${replicatesSentence(sample.length, data.stored.of, figures.fit)} ${usage(data)}`),
     figureList(figures),
   ];
 }
@@ -108,14 +107,22 @@ function answer(data, i, j, dark) {
 function verdictSentence(data, i, j) {
   const sample = pairReplicates(data, i, j);
   const [lower, upper] = sample ? confidenceInterval(sample, data.level) : pairBounds(data, i, j);
-  const basis = sample ? `${levelInPercent(data.level)} confidence` : "belief to plausibility";
+  const basis = sample ? confidenceName(data) : "belief to plausibility";
   const percent = (p) => `${Math.round(100 * p)}\u00a0%`;
   const [low, high] = [percent(lower), percent(upper)];
   const range = low === high ? `about ${low}` : `between ${low} and ${high}`;
   return `${verdictWords(lower, upper)}: ${range} (${basis}).`;
 }
 
-const levelInPercent = (level) => `${Math.round(1e6 * level) / 1e4} %`;
+const isTrusted = (data) => data.grade !== "poor";
+
+const usage = (data) => (isTrusted(data) ? TO_BE_QUOTED : NOT_TRUSTED);
+
+// Where the verdict does not trust the level, it is only what was asked for.
+function confidenceName(data) {
+  const level = `${Math.round(1e6 * data.level) / 1e4} %`;
+  return isTrusted(data) ? `${level} confidence` : `nominal ${level}`;
+}
 
 function verdictWords(lower, upper) {
   if (lower > 0.5) {
@@ -146,8 +153,9 @@ function figureList(figures) {
 
 const toX = (p) => LEFT + WIDTH * p;
 
-function pairChart(sample, { lower, upper, belief, plausibility, fit }, level, dark) {
-  const confidence = `${levelInPercent(level)} confidence interval`;
+// The two intervals are grey: colours are those of clusters.
+function pairChart(sample, { lower, upper, belief, plausibility, fit }, confidence, dark) {
+  const { secondary, faint } = themeColours(dark);
   return svgElement(
     "svg",
     {
@@ -155,16 +163,10 @@ function pairChart(sample, { lower, upper, belief, plausibility, fit }, level, d
       role: "img",
       "aria-label": "Histogram of the probability over the replicates, with both intervals",
     },
-    ...histogramBars(sample, themeColours(dark).secondary),
+    ...histogramBars(sample, secondary),
     ...histogramAxis(fit, themeColours(dark)),
-    ...intervalBar(146, confidence, lower, upper, adapted(INTERVAL_COLOUR, dark)),
-    ...intervalBar(
-      178,
-      "masses: belief to plausibility",
-      belief,
-      plausibility,
-      adapted(BELIEF_COLOUR, dark),
-    ),
+    ...intervalBar(146, `${confidence} interval`, lower, upper, secondary),
+    ...intervalBar(178, "masses: belief to plausibility", belief, plausibility, faint),
   );
 }
 

@@ -15,7 +15,7 @@ const PRINT_RESOLUTION = 3; // dots for each pixel
 
 export function buildPicture(data) {
   for (const id of ["x-axis", "y-axis"]) {
-    byId(id).append(...data.axes.map(({ name }, k) => element("option", { value: k }, name)));
+    byId(id).append(...data.axes.map(option));
   }
   for (const [value, { name, isAvailable }] of Object.entries(COLOURINGS)) {
     if (isAvailable(data)) {
@@ -23,6 +23,8 @@ export function buildPicture(data) {
     }
   }
 }
+
+const option = ({ name, short }, k) => element("option", { value: k }, short ?? name);
 
 export function pictureSize() {
   const { clientWidth, clientHeight } = byId("scatter");
