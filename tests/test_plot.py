@@ -112,20 +112,35 @@ def test_partition_says_what_is_what():
     ax = plot.partition(ROUGH, PLACES, classes=classes, annotate=[6])
     assert legend(ax) == [
         *("cluster a", "cluster b", "class p", "class q"),
-        *("lower approximation", "upper approximation", "most mass on a set of several"),
+        *("lower approximation", "upper approximation", "not sure"),
     ]
     assert [text.get_text() for text in ax.texts] == ["z"]
     assert ax.get_title("right") == "1 of 7 objects is not sure (belief below 0.9)"
-    by_dominance = plot.partition(ROUGH, PLACES, rule="dominance")
-    assert legend(by_dominance)[-1] == "no cluster dominates the others"
 
 
-def test_partition_says_how_many_objects_are_in_doubt_though_they_have_no_ring():
+@pytest.mark.parametrize("rule", ["mass", "dominance"])
+def test_objects_with_a_ring_are_those_that_are_not_sure(rule):
     # The set of most mass is a single cluster, in which belief is low.
     fuzzy = EvidentialPartition.from_fuzzy([[0.6, 0.4]] * 2000 + [[0.05, 0.95]] * 1000)
-    ax = plot.partition(fuzzy, np.random.default_rng(0).standard_normal((3000, 2)))
+    X = np.random.default_rng(0).standard_normal((3000, 2))
+    ax = plot.partition(fuzzy, X, rule=rule)
     assert "2,000 of 3,000 objects are not sure (belief below 0.9)" in ax.get_title("right")
-    assert not any("several" in text for text in legend(ax))
+    (rings,) = [c for c in ax.collections if not len(c.get_facecolor())]
+    np.testing.assert_array_equal(rings.get_offsets(), X[:2000])
+    assert rings.get_linewidth()[0] >= 0.4
+    assert legend(ax)[-1] == "not sure"
+    sure = plot.partition(EvidentialPartition.from_hard([0] * 3 + [1] * 4), PLACES)
+    assert "not sure" not in legend(sure)
+
+
+def test_names_of_objects_stay_within_the_frame():
+    ax = plot.partition(ROUGH, PLACES, annotate=range(7))
+    ax.figure.draw_without_rendering()
+    frame = ax.get_window_extent()
+    for text in ax.texts:
+        box = text.get_window_extent()
+        assert frame.x0 <= box.x0 <= box.x1 <= frame.x1
+        assert frame.y0 <= box.y0 <= box.y1 <= frame.y1
 
 
 def test_dashes_of_clusters_begin_at_different_places():
@@ -242,7 +257,7 @@ def test_density_of_one_feature_is_a_curve():
     ax = plot.density(fit_mixture(X, 2, "V"), X)
     x, y = ax.lines[0].get_data()
     assert np.trapezoid(y, x) == pytest.approx(1.0, abs=0.02)  # tails are cut
-    assert legend(ax) == ["objects", "mixture", "components"]
+    assert legend(ax) == ["objects", "mixture", "cluster 1", "cluster 2"]
 
 
 class ExponentialParams(NamedTuple):
@@ -529,7 +544,10 @@ def test_single_clusters_and_sets_of_several_without_a_filling_stay_apart():
     assert len({styles[name] for name in told}) == 2
     assert len(layers) == 14 + (sizes == 0).any()
     # A light empty set is neither of them.
-    for share, last in ((0.02, "∅"), (0.001, "8 other single clusters")):  # too light to be seen
+    for share, last in (
+        (0.02, "∅ (no cluster)"),
+        (0.001, "8 other single clusters"),
+    ):  # too light to be seen
         light = np.column_stack([np.full(40, share), (1 - share) * np.eye(20)[np.arange(40) % 20]])
         ax = plot.memberships(EvidentialPartition(light, sets[:21]))
         assert legend(ax)[-1] == last
@@ -553,7 +571,7 @@ def test_selection_draws_the_table_and_names_every_line():
         f"{first - second:.1f} lower"
     )
     alone = plot.selection(select_mixture(IRIS.X, 1, "EII"))
-    assert alone.get_title("left") == "highest BIC: EII with 1 cluster"
+    assert alone.get_title("left") == "only fit: EII with 1 cluster"
 
 
 def test_poor_models_do_not_squash_the_others():
@@ -622,7 +640,7 @@ def test_scatter_matrix_of_many_columns_takes_those_that_separate():
 
 
 def test_one_column_has_a_band_for_each_cluster():
-    ax = plot.one_column(ROUGH, PLACES, feature=0)
+    ax = plot.one_column(ROUGH, PLACES[:, :1])
     order = np.argsort(PLACES[:, 0], kind="stable")
     for k in range(2):
         belief, plausibility = (line.get_ydata() for line in ax.lines[2 * k : 2 * k + 2])
@@ -637,6 +655,27 @@ def test_one_column_has_a_band_for_each_cluster():
         plot.one_column(ROUGH, PLACES)
 
 
+def test_one_of_several_columns_has_a_line_for_each_object_and_cluster():
+    ax = plot.one_column(ROUGH, PLACES, feature=0)
+    order = np.argsort(PLACES[:, 0], kind="stable")
+    for k, drawn_lines in enumerate(ax.collections[:4:2]):  # between them are marks
+        is_drawn = ROUGH.plausibility()[order, k] > 0.0
+        ends = np.array([path.vertices for path in drawn_lines.get_paths()])
+        np.testing.assert_array_equal(ends[:, 0, 0], PLACES[order, 0][is_drawn])
+        for side, degrees in enumerate((ROUGH.belief(), ROUGH.plausibility())):
+            # A line of no length is drawn as a dot.
+            np.testing.assert_allclose(ends[:, side, 1], degrees[order, k][is_drawn], atol=0.0041)
+        assert (ends[:, 1, 1] > ends[:, 0, 1]).all()
+
+
+def test_many_objects_without_names_have_their_ranks_below():
+    rough = EvidentialPartition.from_rough([[1, 0]] * 70 + [[1, 1]] * 10)
+    named, ranked = plot.memberships(rough, most=5), plot.memberships(rough, most=None)
+    assert named.get_xlabel().startswith("object, least specific (mass on no or several")
+    assert ranked.get_xlabel() == "rank of the object, the least specific first"
+    assert plot.memberships(rough, most=None, order="index").get_xlabel() == "object"
+
+
 def test_profile_shows_the_largest_cluster_and_the_best_column_first(calibrated):
     ax = plot.profile(calibrated)
     frame = calibrated.profile()
@@ -647,7 +686,13 @@ def test_profile_shows_the_largest_cluster_and_the_best_column_first(calibrated)
     heads = [tick.get_text().split("\n") for tick in ax.get_xticklabels()]
     assert heads == [[str(k), str(n)] for k, n in frame["cluster"]["objects"].items()]
     assert len(ax.texts) == shown.size
-    assert plot.profile(calibrated, most=1).get_title("right").startswith("1 column")
+    assert ax.get_xlabel().endswith("in the cells: mean")
+    one = plot.profile(calibrated, most=1)
+    assert one.get_title("right").startswith("1 column")
+    label = one.figure.axes[-1].yaxis.label
+    one.figure.draw_without_rendering()
+    assert label.get_window_extent().y0 >= 0.0  # it is not cut off
+    assert label.get_window_extent().y1 <= one.figure.bbox.y1
 
 
 @pytest.mark.parametrize("c", [12, 20])
@@ -716,7 +761,7 @@ def test_certain_objects_are_pale(fitted):
     back = [int(np.flatnonzero((place == SAMPLE.X).all(axis=1))[0]) for place in places]
     full = colours(3)[fit.predict(SAMPLE.X)][back]
     depth = ((1 - faces) / (1 - full)).mean(axis=1)
-    np.testing.assert_allclose(depth, 0.25 + 0.75 * np.sqrt(doubt[back] / doubt.max()))
+    np.testing.assert_allclose(depth, 0.45 + 0.55 * np.sqrt(doubt[back] / doubt.max()))
 
 
 def test_sets_of_many_clusters_have_different_fillings():

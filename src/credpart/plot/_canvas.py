@@ -18,9 +18,10 @@ MOST_MARKERS = 20_000  # more hide each other: then a sample or a density is dra
 MOST_CLUSTERS_IN_LEGEND = 12  # more are named where they are
 RASTER = 2_000  # markers above which a vector file would be slow to open
 MOST_SYMBOLS = 5_000  # objects above which symbols are too small to be told apart
-EDGED = 8.0  # area from which on a marker has room for a white edge
+EDGED = 12.0  # area from which on a marker has room for a white edge
 LONGEST = 28  # letters of a name beside a picture
 OPEN = ("+", "x")  # symbols that have no inside
+LARGER = {"*": 1.7, "P": 1.3}  # symbols that would look smaller than others of the same area
 NOTE: dict[str, Any] = {"fontsize": "x-small", "color": GREY}
 
 
@@ -77,7 +78,13 @@ def draw_markers(
         edge = {"linewidths": 1.0 if roomy else 0.6}
     raster = len(points) > RASTER
     return ax.scatter(
-        points[:, 0], points[:, 1], s=area, c=colour, marker=symbol, rasterized=raster, **edge
+        points[:, 0],
+        points[:, 1],
+        s=area * LARGER.get(symbol, 1.0),
+        c=colour,
+        marker=symbol,
+        rasterized=raster,
+        **edge,
     )
 
 

@@ -36,6 +36,7 @@ from credpart.plot._plane import Plane, check_view, class_codes, plane
 Features = Sequence[int | str] | None
 FEWEST = 8  # points from which on some can be called far from the others
 HALO = withStroke(linewidth=3.0, foreground="white")  # else objects of its colour hide a line
+NEAR_EDGE = 0.75  # share of the width and of the height from which on names stand on the other side
 FENCE = 15.0  # of normal points fewer than 1 in 10 000 are further from the middle
 
 
@@ -95,7 +96,8 @@ class Scene:
             s=3.0 * marker_area(len(self.points)),
             facecolors="none",
             edgecolors="black",
-            linewidths=float(np.clip(300.0 / len(self.points), 0.15, 0.6)),
+            linewidths=float(np.clip(300.0 / len(self.points), 0.4, 0.6)),
+            alpha=float(np.clip(1500.0 / len(self.points), 0.35, 1.0)),  # many hide the objects
         )
 
     def annotate(self, rows: Iterable[int], index: Any) -> None:
@@ -106,8 +108,20 @@ class Scene:
             if i >= n:
                 raise InputError("annotate", f"hold rows in 0..{n - 1}", i)
             (name,) = object_names(index, [i])
-            shift: dict[str, Any] = {"xytext": (4, 3), "textcoords": "offset points"}
-            self.ax.annotate(name, self.points[i], fontsize="small", **shift)
+            place = self.ax.transAxes.inverted().transform(
+                self.ax.transData.transform(self.points[i])
+            )
+            is_right, is_high = place > NEAR_EDGE  # a name beyond the frame would be cut off
+            self.ax.annotate(
+                name,
+                self.points[i],
+                xytext=(-4 if is_right else 4, -3 if is_high else 3),
+                textcoords="offset points",
+                ha="right" if is_right else "left",
+                va="top" if is_high else "bottom",
+                fontsize="small",
+                path_effects=[withStroke(linewidth=2.0, foreground="white")],
+            )
 
     def finish(self, keys: Sequence[Any]) -> Axes:
         """Label the axes, name clusters, classes and what ``keys`` stand for, return the Axes."""

@@ -17,6 +17,7 @@ MOST_NAMES = 60  # objects that are named below their bars
 MOST_SETS = 12  # sets with a filling of their own
 MOST_BARS = 600  # more would be narrower than a pixel
 VISIBLE = 0.005  # height of a bar that can be seen
+NO_CLUSTER = f"{EMPTY} (no cluster)"
 # How sets without a filling of their own are shown together: clusters alone are overlap, sets of
 # several are what is undecided, and these are different kinds of doubt.
 OTHERS: Mapping[str, tuple[Callable[[IntArray], BoolArray], dict[str, Any]]] = {
@@ -25,7 +26,7 @@ OTHERS: Mapping[str, tuple[Callable[[IntArray], BoolArray], dict[str, Any]]] = {
         lambda sizes: sizes > 1,
         {"facecolor": "#E4E4E4", "hatch": "////"},
     ),
-    EMPTY: (lambda sizes: sizes == 0, {"facecolor": "#FFFFFF", "hatch": "...."}),
+    NO_CLUSTER: (lambda sizes: sizes == 0, {"facecolor": "#FFFFFF", "hatch": "...."}),
 }
 OTHER_EDGE: dict[str, Any] = {"edgecolor": "#5A5A5A", "linewidth": 0.4}
 
@@ -36,7 +37,7 @@ def _by_ambiguity(partition: EvidentialPartition) -> IntArray:
 
 
 ORDERS: Mapping[str, tuple[str, Callable[[EvidentialPartition], IntArray]]] = {
-    "ambiguity": ("object, the least specific first", _by_ambiguity),
+    "ambiguity": ("object, least specific (mass on no or several clusters) first", _by_ambiguity),
     "index": ("object", lambda partition: np.arange(partition.n_objects)),
 }
 
@@ -98,6 +99,8 @@ def memberships(
     if most <= MOST_NAMES:
         names = object_names(partition.index, rows)
         ax.set_xticks(range(most), names, rotation=90, fontsize="x-small")
+    elif order == "ambiguity":  # ticks are numbers, but not those of the objects
+        ax.set_xlabel("rank of the object, the least specific first")
     drawn = f"{most:,} of {n:,} objects" if most < n else f"all {n:,} objects"
     if most > MOST_BARS:
         first = f"{n:,}" if most == n else f"the first {most:,} of {n:,}"
@@ -114,7 +117,11 @@ def _layers(partition: EvidentialPartition, rows: IntArray) -> list[Layer]:
     heaviest = np.argsort(-totals, kind="stable")[:MOST_SETS]
     kept = np.sort(heaviest[masses[:, heaviest].max(axis=0) >= VISIBLE])
     layers = [
-        Layer(masses[:, k], plain(names[k]), {"linewidth": 0.0, **style})
+        Layer(
+            masses[:, k],
+            plain(names[k]) if sizes[k] else NO_CLUSTER,
+            {"linewidth": 0.0, **style},
+        )
         for k, style in zip(kept, set_styles(focal[kept]), strict=True)
     ]
     rest = np.setdiff1d(np.flatnonzero(totals > 0.0), kept)

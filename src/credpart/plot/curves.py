@@ -62,7 +62,8 @@ def _told(fits: list[MixtureFit], criterion: str) -> str:
     """The best fit and the next one, whose distance says how clear the choice is."""
     best, *others = sorted(fits, key=lambda fit: -fit.criterion(criterion))[:2]
     c = best.n_clusters
-    told = f"highest {criterion.upper()}: {plain(best.model)} with {c} cluster{'s' * (c != 1)}"
+    rank = f"highest {criterion.upper()}" if others else "only fit"
+    told = f"{rank}: {plain(best.model)} with {c} cluster{'s' * (c != 1)}"
     for fit in others:
         behind = best.criterion(criterion) - fit.criterion(criterion)
         told += f";\nnext {plain(fit.model)} with {fit.n_clusters}, {behind:,.1f} lower"
@@ -96,7 +97,7 @@ def _dots(table: "pd.DataFrame", label: str, told: str, ax: Axes) -> Axes:
     edge = low - MARGIN * span
     places = np.arange(len(values))
     inside = values.to_numpy() >= low
-    ax.hlines(places[inside], edge, values[inside], color="#CCCCCC", linewidth=1.0)
+    ax.hlines(places[inside], edge, best + MARGIN * span, color="#CCCCCC", linewidth=1.0, zorder=1)
     ax.plot(values[inside], places[inside], "o", color=COLOURS[0], linestyle="")
     ax.plot(best, places[-1], "o", markersize=13, fillstyle="none", color="black")
     for place, value in zip(places[~inside], values[~inside], strict=True):

@@ -12,7 +12,7 @@ from credpart._checks import check_data
 from credpart._messages import Message, Name
 from credpart.errors import InputError
 from credpart.mixture.fit import MixtureFit
-from credpart.plot._canvas import beside, draw_objects, new_axes, plain
+from credpart.plot._canvas import MOST_CLUSTERS_IN_LEGEND, beside, draw_objects, new_axes, plain
 from credpart.plot._components import along, check_numbers, densities, joint_densities
 from credpart.plot._palette import GREY, colours
 from credpart.plot._plane import Plane, check_view, feature_names, plane
@@ -56,14 +56,25 @@ def _curve(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
     ax.hist(values, bins="auto", density=True, color="#DDDDDD", label="objects")
     ax.plot(places, parts.sum(axis=1), color="black", label="mixture")
     clusters, noise = parts.T[: fit.n_clusters], parts.T[fit.n_clusters :]
-    for k, (part, colour) in enumerate(zip(clusters, colours(fit.n_clusters), strict=True)):
-        label = "components" if k == 0 else None
-        ax.plot(places, part, "--", color=colour, linewidth=1.5, label=label)
+    names = _cluster_keys(fit.n_clusters)
+    for part, colour, name in zip(clusters, colours(fit.n_clusters), names, strict=True):
+        ax.plot(places, part, "--", color=colour, linewidth=1.5, label=name)
     for part in noise:
         ax.plot(places, part, ":", color=GREY, linewidth=1.5, label="outliers")
     ax.set(xlabel=plain(feature_names(table)[0]), ylabel="density")
     ax.legend(frameon=False, fontsize="small")
     return ax
+
+
+def _cluster_keys(c: int) -> list[str | None]:
+    """Names of clusters in a legend; of many only what all of them are.
+
+    >>> _cluster_keys(2)
+    ['cluster 1', 'cluster 2']
+    """
+    if c <= MOST_CLUSTERS_IN_LEGEND:
+        return [f"cluster {k}" for k in range(1, c + 1)]
+    return ["clusters", *[None] * (c - 1)]
 
 
 def _contours(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
@@ -76,7 +87,7 @@ def _contours(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
     levels = {float(np.quantile(at_objects, 1.0 - share)): share for share in SHARES}
     grey = np.full((len(points), 3), 0.75)
     draw_objects(ax, points, grey, np.zeros(len(points), dtype=np.intp))
-    shades = colormaps["cividis"](np.linspace(0.85, 0.0, len(levels)))
+    shades = colormaps["cividis"](np.linspace(0.6, 0.0, len(levels)))
     ax.contour(x, y, heights.reshape(GRID, GRID), sorted(levels), colors=shades)
     keys = [
         Line2D([], [], color=shade, label=f"{100 * levels[level]:.0f} % of objects")

@@ -1,5 +1,6 @@
 """What is in the clusters: how each column of the data differs from one cluster to the next."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ MOST_FIGURES = 20  # clusters that leave room for a number in each cell
 DARK = 0.45  # brightness of a cell, from 0 to 1, below which black is not read
 BRIGHTNESS = (0.299, 0.587, 0.114)  # of red, green and blue
 LARGEST = 1.0  # standard deviations that the darkest colours stand for, at least
+LOWEST = 2.4  # inches: in a lower picture the bar of colours has no room for its label
 UNKNOWN = "#DDDDDD"  # a cluster in which no cell of a column is seen
 
 
@@ -59,7 +61,8 @@ def profile(model: CalibratedResult | Fitted, *, most: int = 20, ax: Axes | None
     order, c = found.by_size, len(found.clusters)
     rows = [row for column in shown for row in _rows(column)]
     values = np.array([row.differences[order] for row in rows])
-    ax = new_axes(ax, (max(5.5, 3.0 + 0.62 * min(c, MOST_FIGURES)), 1.4 + 0.3 * len(rows)))
+    width, height = 3.0 + 0.62 * min(c, MOST_FIGURES), 1.55 + 0.3 * len(rows)
+    ax = new_axes(ax, (max(5.5, width), max(LOWEST, height)))
     limit = max(LARGEST, float(np.nanmax(np.abs(values), initial=0.0)))
     ax.set_facecolor(UNKNOWN)
     image = ax.imshow(
@@ -74,19 +77,28 @@ def profile(model: CalibratedResult | Fitted, *, most: int = 20, ax: Axes | None
                     place, i, row.texts[k], ha="center", va="center", fontsize="x-small",
                     color="white" if dark else "black",
                 )  # fmt: skip
-    label = "standardised difference\nfrom all objects"
-    ax.figure.colorbar(image, ax=ax, label=label, shrink=min(1.0, 4.0 / (0.3 * len(rows) + 1.0)))
+    bar = ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 4.0 / (0.3 * len(rows) + 1.0)))
+    bar.set_label("colour: standardised\ndifference\nfrom all objects", fontsize="small")
     names = [f"{plain(found.clusters[k])}\n{figure(found.sizes.objects[k])}" for k in order]
     ax.set_xticks(range(c), names, fontsize="small" if c <= MOST_FIGURES else "xx-small")
     ax.set_yticks(range(len(rows)), [plain(shortened(row.name)) for row in rows], fontsize="small")
     ax.tick_params(length=0)
-    ax.set(xlabel="cluster, and its number of objects")
+    ax.set(xlabel=f"cluster, and its number of objects{_cell_key(shown, c)}")
     ax.spines[:].set_visible(False)
     left_out = len(found.columns) - len(shown)
     if left_out:
         plural = "s" if left_out > 1 else ""
         note(ax, f"{left_out} column{plural} with smaller differences not drawn")
     return ax
+
+
+def _cell_key(shown: Sequence[ColumnProfile], c: int) -> str:
+    """What the numbers in the cells are; nothing where there are none."""
+    if c > MOST_FIGURES:
+        return ""
+    is_of_categories = [column.categories is not None for column in shown]
+    kinds = {False: "mean", True: "share of the category"}
+    return f"\nin the cells: {', or '.join(kinds[kind] for kind in sorted(set(is_of_categories)))}"
 
 
 def _rows(column: ColumnProfile) -> list[HeatRow]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.transforms import ScaledTranslation
 
 from credpart._arrays import Array
 from credpart._checks import check_data
@@ -12,6 +13,7 @@ from credpart.focal import check_cluster_names
 from credpart.partition import EvidentialPartition
 from credpart.plot._canvas import (
     MOST_CLUSTERS_IN_LEGEND,
+    RASTER,
     beside,
     cluster_keys,
     drawn_rows,
@@ -24,6 +26,11 @@ from credpart.plot._canvas import (
 from credpart.plot._palette import GREY, OUTLIER_SYMBOL, SYMBOLS, colours, symbols
 from credpart.plot._plane import feature_names
 
+VISIBLE = 0.01  # plausibility from which on a line is drawn
+SHORTEST = 0.008  # length of a line that is seen as a dot
+APART = 1.4  # points between the lines of two clusters at one object
+WIDEST = 6.0  # points, at most, from those of the first cluster to those of the last
+STAGGERED = (0.75, 0.65, 0.55, 0.45, 0.35, 0.25)  # heights of the names of clusters, in turn
 TICKS = -0.06  # height of the marks of the objects, below the degrees
 
 
@@ -50,9 +57,11 @@ def one_column(
     Returns
     -------
     Axes
-        A band for each cluster, from belief to plausibility of the objects in the order of the
-        column: its width is what the data leave open.  Marks below it are the objects, in the
-        colours and symbols of their clusters.
+        Belief to plausibility of each cluster: what lies between is what the data leave open.  Of
+        data with a single column it is a band along the column; of others, where objects with the
+        same value may be in different clusters, a line at each object.  Marks below are the
+        objects, in the colours and symbols of their clusters.  Of more than 20 000 objects a
+        random sample has marks and lines, and a note says so.
 
     Examples
     --------
@@ -75,14 +84,17 @@ def one_column(
     palette, marks = colours(len(clusters)), symbols(np.arange(len(clusters)))
     rows = drawn_rows(n)
     for k, colour in enumerate(palette):
-        ax.fill_between(x, belief[:, k], plausibility[:, k], color=colour, alpha=0.35, linewidth=0)
-        for degrees in (belief[:, k], plausibility[:, k]):
-            ax.plot(x, degrees, color=colour, linewidth=0.9)
+        if len(names) == 1:
+            _draw_band(ax, x, belief[:, k], plausibility[:, k], colour)
+        else:
+            shift = min(APART, WIDEST / len(clusters)) * (k - 0.5 * (len(clusters) - 1))
+            _draw_lines(ax, x[rows], belief[rows, k], plausibility[rows, k], colour, shift)
         _draw_marks(ax, x[rows[labels[rows] == k]], colour, SYMBOLS[marks[k]])
     _draw_marks(ax, x[rows[labels[rows] < 0]], GREY, SYMBOLS[OUTLIER_SYMBOL])
     ax.set(xlabel=plain(names[j]), ylabel="belief to plausibility", ylim=(2 * TICKS, 1.03))
     if len(rows) < n:
-        note(ax, f"marks: {len(rows):,} of {n:,} objects, at random")
+        drawn = "marks" if len(names) == 1 else "marks and lines"
+        note(ax, f"{drawn}: {len(rows):,} of {n:,} objects, at random")
     if len(clusters) <= MOST_CLUSTERS_IN_LEGEND:
         keys = cluster_keys(clusters, palette)
         if (labels < 0).any():
@@ -90,9 +102,39 @@ def one_column(
         beside(ax, keys)
     else:
         present = np.unique(labels[labels >= 0])
-        places = [[np.median(x[labels == k]), 0.5] for k in present]
-        name_places(ax, [plain(clusters[k]) for k in present], np.array(places), "x-small")
+        middles = np.array([np.median(x[labels == k]) for k in present])
+        heights = np.empty(len(present))
+        heights[np.argsort(middles)] = np.resize(STAGGERED, len(present))
+        places = np.column_stack([middles, heights])
+        name_places(ax, [plain(clusters[k]) for k in present], places, "x-small")
     return ax
+
+
+def _draw_band(ax: Axes, x: Array, belief: Array, plausibility: Array, colour: Any) -> None:
+    """Draw a band from belief to plausibility along the column."""
+    ax.fill_between(x, belief, plausibility, color=colour, alpha=0.35, linewidth=0)
+    for degrees in (belief, plausibility):
+        ax.plot(x, degrees, color=colour, linewidth=0.9)
+
+
+def _draw_lines(
+    ax: Axes, x: Array, belief: Array, plausibility: Array, colour: Any, shift: float
+) -> None:
+    """Draw a line from belief to plausibility beside each object, ``shift`` points from it.
+
+    Where the two agree, it is a dot.
+    """
+    is_seen = plausibility >= VISIBLE
+    low, high = belief[is_seen], plausibility[is_seen]
+    more = 0.5 * np.maximum(0.0, SHORTEST - (high - low))
+    lines = ax.vlines(x[is_seen], low - more, high + more, color=colour, linewidth=1.5, alpha=0.7)
+    lines.set_rasterized(len(x) > RASTER)
+    lines.set_transform(lines.get_transform() + offset_points(ax, shift))
+
+
+def offset_points(ax: Axes, right: float) -> ScaledTranslation:
+    """A shift to the right, in points, whatever the data."""
+    return ScaledTranslation(right / 72.0, 0.0, ax.figure.dpi_scale_trans)
 
 
 def _draw_marks(ax: Axes, x: Array, colour: Any, symbol: str) -> None:

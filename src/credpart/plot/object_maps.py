@@ -25,17 +25,13 @@ from credpart.plot._components import check_numbers, moments
 from credpart.plot._palette import GREY
 from credpart.plot._scene import Features, Scene, central, ellipse, hull
 
-PALEST = 0.25  # share of the colour that is left where there is no doubt
+PALEST = 0.45  # share of the colour that is left where there is no doubt
 LEAST_DOUBT = 0.05  # the largest marker stands for the largest doubt, but for no less than this
 BEHIND = 0.55  # share of the colour of dots that ellipses are drawn on
 SOLID: dict[str, Any] = {"linestyle": "-", "linewidth": 1.2}
 # Hulls of neighbours share edges: dashes that begin at different places, with wide gaps, leave
 # the colours of both to be seen.
 DASH, GAP = 4, 8
-RINGED = {  # by the rule of the approximations: what an object in several of them is
-    "mass": "most mass on a set of several",
-    "dominance": "no cluster dominates the others",
-}
 
 
 def partition(
@@ -72,10 +68,10 @@ def partition(
     -------
     Axes
         With hulls, solid around the lower and broken around the upper approximations of all
-        objects but those far from the others of their cluster; objects in several upper
-        approximations have a ring, outliers are grey.  Others may be in doubt too: a note says
-        how many objects are not sure, as in `EvidentialPartition.doubt`, and how many the hulls
-        leave out.  Of more than 20 000 objects a random sample is drawn, and a note says so.
+        objects but those far from the others of their cluster; objects that are not sure, as in
+        `EvidentialPartition.doubt`, have a ring, outliers are grey.  Notes say how many objects
+        are not sure, and how many the hulls leave out.  Of more than 20 000 objects a random
+        sample is drawn, and a note says so.
 
     Examples
     --------
@@ -103,11 +99,11 @@ def partition(
         Line2D([], [], color=GREY, label="lower approximation", **SOLID),
         Line2D([], [], color=GREY, label="upper approximation", **_dashed(0)),
     ]
-    ringed = upper.sum(axis=1) > 1
-    if ringed.any():
-        scene.ring(ringed)
-        keys.append(marker_key(RINGED[rule], "o", "black", fillstyle="none"))
-    _tell_doubt(scene.ax, partition_doubt(partition).belief < THRESHOLD, left_out)
+    in_doubt = partition_doubt(partition).belief < THRESHOLD
+    if in_doubt.any():
+        scene.ring(in_doubt)
+        keys.append(marker_key("not sure", "o", "black", fillstyle="none"))
+    _tell_doubt(scene.ax, in_doubt, left_out)
     scene.annotate(annotate, partition.index)
     return scene.finish(keys)
 
@@ -118,7 +114,7 @@ def _dashed(k: int) -> dict[str, Any]:
 
 
 def _tell_doubt(ax: Axes, in_doubt: BoolArray, left_out: BoolArray) -> None:
-    """Say how many objects are in doubt, which rings do not show, and which the hulls leave out."""
+    """Say how many objects are in doubt, and how many the hulls leave out."""
     doubtful, far = int(in_doubt.sum()), int(left_out.sum())
     if doubtful:
         are = "is" if doubtful == 1 else "are"

@@ -90,7 +90,7 @@ MATRICES: Mapping[str, tuple[str, Callable[[Relational], Array]]] = {
 
 
 PARTS: Mapping[str, tuple[str, str]] = {  # mass: its colour, and what it says
-    "same": ("#08306B", "same cluster"),
+    "same": ("#7A3B00", "same cluster"),
     "apart": ("#FFFFFF", "different clusters"),
     "unknown": ("#7B3FA0", "unknown"),  # that of undecided objects in the report
     "empty": ("#9A9A9A", "no cluster: an outlier"),
