@@ -225,7 +225,14 @@ def test_the_verdict_says_if_no_level_is_enough(found):
     poor = replace(found, is_reached=False, recommended_level=0.95)
     assert "0.95, the largest level for n_replicates=40, does not suffice" in poor.verdict
     assert "not enough" in repr(poor)
-    assert f"Use level={found.recommended_level}" in found.verdict
+    assert "too few to recommend a level: draw n_datasets=8 or more" in found.verdict
+    many = replace(found, n_datasets=8, standard_error=0.01)
+    for coverage, said in {
+        0.7: f"On these data sets, use level={found.recommended_level} for a coverage of 80 %.",
+        0.79: "That agrees with what was asked for.",
+        0.9: f"They are longer than need be: on these data sets level={found.recommended_level}",
+    }.items():
+        assert said in replace(many, coverage=coverage).verdict
 
 
 def test_data_sets_that_fail_are_counted(model, monkeypatch):

@@ -51,6 +51,12 @@ MOST_OBJECTS = 600  # of a data set whose pairs are counted: 179 700 pairs
 DECIMALS = 4  # of the recommended level
 ROUNDING = 1e-9  # by which a probability may miss a bound
 SHARE = 0.02  # of the replicates, that a contender was chosen by
+# How far below its level coverage may be before it is said, and before it is a problem.  The pairs
+# of a data set stand or fall together, so that 8 data sets measure coverage to within .05 or so: a
+# problem has to be larger than that by more than the standard error, else a fit that holds its
+# level would be one in every fifth audit.
+SHORTFALL, GREAT_SHORTFALL = 0.02, 0.05
+LEAST_DATA_SETS = 8  # of an audit that can say that a level holds
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -128,6 +134,33 @@ class Audit:
         return sum(self.failures.values())
 
     @property
+    def severity(self) -> str:
+        """Whether the intervals hold their level.
+
+        It is "ok", "note" if there are too few data sets to tell, "caution" or "problem".
+        """
+        return self._held(self.coverage, self.standard_error)
+
+    @property
+    def severity_partition(self) -> str:
+        """The same of [Bel, Pl]."""
+        return self._held(self.coverage_partition, self.standard_error_partition)
+
+    @property
+    def is_generous(self) -> bool:
+        """Whether the intervals cover more than was asked for, by more than two standard errors."""
+        return self.coverage - 2.0 * self.standard_error > self.nominal_level
+
+    def _held(self, coverage: float, error: float) -> str:
+        """Whether a coverage is the one asked for; its standard error may be NaN."""
+        wanted = self.nominal_level
+        if coverage >= wanted - SHORTFALL:
+            is_told = coverage - error >= wanted - GREAT_SHORTFALL
+            is_enough = self.n_datasets - self.n_failed >= LEAST_DATA_SETS
+            return "ok" if is_told and is_enough else "note"
+        return "problem" if coverage + error < wanted - GREAT_SHORTFALL else "caution"
+
+    @property
     def verdict(self) -> Message:
         """What the audit says, in two sentences."""
         found = (
@@ -141,8 +174,16 @@ class Audit:
             replicates = Setting("n_replicates", self.n_replicates)
             reached = f", does not suffice {wanted}. Take more replicates, or a simpler model."
             return Message(found, highest, replicates, reached)
+        if self.n_datasets - self.n_failed < LEAST_DATA_SETS:
+            few = "These data sets are too few to recommend a level: draw "
+            return Message(found, few, Setting("n_datasets", LEAST_DATA_SETS), " or more.")
         level = Setting("level", self.recommended_level)
-        return Message(found, "Use ", level, f" {wanted}.")
+        if self.is_generous:
+            longer = "They are longer than need be: on these data sets "
+            return Message(found, longer, level, f" was enough {wanted}.")
+        if self.severity == "ok":
+            return Message(found, "That agrees with what was asked for.")
+        return Message(found, "On these data sets, use ", level, f" {wanted}.")
 
     def summary(self) -> str:
         """The verdict, and what it rests on, as text."""
