@@ -9,8 +9,6 @@ from scipy.sparse import csr_array
 from scipy.stats import multivariate_normal
 
 from credpart import (
-    CalibratedClustering,
-    audit,
     bootstrap,
     fit_mixture,
     pairwise_intervals,
@@ -420,12 +418,6 @@ def test_groups_change_nothing_by_their_names_or_the_order_of_rows():
 def test_groups_that_cannot_be_resampled(options, message):
     with pytest.raises(InputError, match=message):
         bootstrap(SMALL, FIT, 20, random_state=0, **options)
-
-
-def test_an_audit_refuses_groups():
-    model = CalibratedClustering(3, model="EII", n_replicates=20, random_state=0)
-    with pytest.raises(InputError, match="`model` must be fitted without groups and strata, got"):
-        audit(model.fit(SMALL, groups=DONORS))
 
 
 # --- a structure chosen in each replicate

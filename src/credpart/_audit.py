@@ -19,7 +19,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.random import Generator, SeedSequence
 
-from credpart._arrays import Array
+from credpart._arrays import Array, IntArray
+from credpart._bootstrap.units import Design
 from credpart._checks import Table, check_integer
 from credpart._memory import check_pairs
 from credpart._messages import Message, Setting
@@ -252,6 +253,41 @@ class Tally(NamedTuple):
     length_partition: Array  # (10,)
 
 
+class UnitsByComponent(NamedTuple):
+    """How the objects of each component are divided between groups, or strata, of the data."""
+
+    shares: Array  # (u, c), or (u, c + 1) with noise, which comes last; columns sum to 1
+    codes: Design  # of the units, (u,)
+
+    @classmethod
+    def of(cls, result: CalibratedResult) -> "UnitsByComponent | None":
+        """Those of a fit; None where objects were drawn one by one."""
+        given = [codes for codes in (result.groups, result.strata) if codes is not None]
+        if not given:
+            return None
+        _, first, unit = np.unique(
+            np.column_stack(given), axis=0, return_index=True, return_inverse=True
+        )
+        if len(first) == result.n_objects:  # each object is a group
+            return None
+        resp = result.posteriors
+        if result.has_noise:
+            resp = np.column_stack([resp, 1.0 - resp.sum(axis=1)])
+        columns = (result.weights[:, None] * resp).T
+        sizes = np.stack([np.bincount(unit.ravel(), column) for column in columns], axis=1)
+        shares = sizes / np.maximum(sizes.sum(axis=0), np.finfo(float).tiny)
+        codes = (None if all_ is None else all_[first] for all_ in (result.groups, result.strata))
+        return cls(shares, Design(*codes))
+
+    def assign(self, labels: IntArray, rng: Generator) -> Design:
+        """Groups and strata of new objects of these components; -1 is noise."""
+        unit = np.zeros(len(labels), dtype=np.intp)
+        for k in np.unique(labels):
+            rows = np.flatnonzero(labels == k)
+            unit[rows] = rng.choice(len(self.shares), len(rows), p=self.shares[:, k])
+        return Design(*(None if codes is None else codes[unit] for codes in self.codes))
+
+
 class AuditDesign(NamedTuple):
     """What every data set of an audit has in common."""
 
@@ -262,15 +298,20 @@ class AuditDesign(NamedTuple):
     data: Table  # those that were fitted, for the names of columns and for missing cells
     shares: Array  # (n,): the weights of the objects, sum 1
     n: int  # objects to draw
+    units: UnitsByComponent | None  # groups and strata, if the fit has them
 
-    def draw(self, rng: Generator) -> Table:
-        """A data set from the mixture, in which as many cells are missing as in the data."""
-        values = self.mixture.family.sample(self.mixture.internal, self.n, rng)[0]
+    def draw(self, rng: Generator) -> tuple[Table, Design]:
+        """A data set from the mixture, with its groups and strata.
+
+        As many cells are missing as in the data.
+        """
+        values, labels = self.mixture.family.sample(self.mixture.internal, self.n, rng)
         is_missing = np.isnan(self.data.values)
         if is_missing.any():
             like = rng.choice(len(is_missing), self.n, p=self.shares)
             values = np.where(is_missing[like], np.nan, values)
-        return self.data._replace(values=values, index=None)
+        design = Design() if self.units is None else self.units.assign(labels, rng)
+        return self.data._replace(values=values, index=None), design
 
 
 def audit(
@@ -323,6 +364,11 @@ def audit(
     objects, all of which are clustered, the pairs of 600 random ones are counted.  A data set that
     cannot be clustered is left out, counted in ``failures``, and warned of once.
 
+    If the fit has groups, so have the data sets: an object of a component is in each group with the
+    share of the component that the group has in the data.  So groups differ in how many objects of
+    each cluster they have, as they do in the data; that clusters of one group may be shifted from
+    those of another, the mixture does not know, and an audit does not see.
+
     The audit takes the mixture for true.  It sees what a small sample, a choice among models or too
     few objects for the parameters do to coverage, but not what a wrong model does: see `rivals`.
 
@@ -336,14 +382,6 @@ def audit(
     (0.9, True)
     """
     result = result_of(model)
-    if result.groups is not None or result.strata is not None:
-        raise InputError(
-            "model",
-            "be fitted without groups and strata",
-            Message("a fit with them"),
-            "Data sets drawn from a mixture have independent objects: an audit would say nothing "
-            "of intervals for objects that are not.",
-        )
     if result.known_labels is not None:
         raise InputError(
             "model",
@@ -401,6 +439,7 @@ def make_design(result: CalibratedResult, n_replicates: int) -> AuditDesign:
         data=result.data,
         shares=result.weights / total,
         n=n,
+        units=UnitsByComponent.of(result),
     )
 
 
@@ -455,11 +494,11 @@ def judge(design: AuditDesign, seed: SeedSequence) -> Tally | str:
     """Draw a data set, run the pipeline on it, and compare; or say why it could not be done."""
     drawing, fitting, sampling = seed.spawn(3)
     options = replace(design.options, seed=integer_seed(fitting))
-    data = design.draw(np.random.default_rng(drawing))
+    data, units = design.draw(np.random.default_rng(drawing))
     try:
         with warnings.catch_warnings(action="ignore", category=CredpartWarning):
             models = rows_of(design.models)
-            result = calibrate(data, np.ones(design.n), models, options, n_jobs=1)
+            result = calibrate(data, np.ones(design.n), models, options, units, n_jobs=1)
     except CredpartError as error:
         return str(error)
     rows = random_rows(design.n, MOST_OBJECTS, sampling)
