@@ -471,7 +471,7 @@ def test_a_late_winner_that_becomes_spurious_counts_as_degenerate(
     monkeypatch, regularization, status
 ):
     # Its criterion was found before it was run to the tight tolerance.
-    def become_spurious(self, winners, goals):
+    def become_spurious(self, winners):
         mine, params = winners.slot[:, None] == 3, winners.params
         flatness = np.where(mine, 1e4, params.flatness)
         proportions = np.where(mine, [0.05, 0.45, 0.5], params.proportions)

@@ -23,7 +23,7 @@ from credpart.mixture.search.grid_search import (
     model_sets,
 )
 from credpart.mixture.search.initialisation import starting_partitions
-from credpart.mixture.search.multistart import EarlyStopping, best_of_slots
+from credpart.mixture.search.multistart import EarlyStopping, Policy, best_of_slots
 
 LIMITS = Limits(1e-9, 2000)
 
@@ -83,7 +83,7 @@ def test_a_component_without_objects_is_a_flaw(cloud):
     # With three clusters the third is empty; with two it is only what pads the batch.
     mixtures = from_partitions(search, [{2: labels, 3: labels}])
     is_empty = np.array([c == 3 for c, _ in search.cells])[mixtures.slot]
-    np.testing.assert_array_equal(np.isinf(search.value(mixtures)), is_empty)
+    np.testing.assert_array_equal(~search.is_sound(mixtures), is_empty)
     found = search.run([{2: labels, 3: labels}], {})
     for (c, _), answer in found.items():
         assert answer.flaw == ("a component has no objects" if c == 3 else "")
@@ -197,10 +197,12 @@ def test_starts_that_are_given_up_cost_no_cell(cloud):
     start = from_partitions(search, starting_partitions(cloud, [3], 4))
     limits = Limits(1e-5, 2000)
     every = maximise(search.problem, start, limits)
-    some = maximise(search.problem, start, limits, EarlyStopping(search.value, len(search.cells)))
+    some = maximise(
+        search.problem, start, limits, EarlyStopping(search.is_sound, len(search.cells))
+    )
     assert (some.status == Status.NOT_CONVERGED).sum() > 5
     best, kept = (
-        found.objective[best_of_slots(search.value(found), found.slot, limits.tol)]
+        found.objective[best_of_slots(Policy(search.is_sound).value(found), found.slot, limits.tol)]
         for found in (every, some)
     )
     np.testing.assert_allclose(kept, best, atol=0.1)

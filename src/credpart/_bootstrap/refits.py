@@ -114,7 +114,7 @@ def refit_chunk(plan: Plan, seeds: Sequence[SeedSequence]) -> RefittedChunk:
         loglik, first_values = np.empty(len(seeds)), {}
         for i, (group, (answers, _)) in enumerate(zip(groups, found, strict=True)):
             rows = np.flatnonzero(best == i)
-            won = group.regularise(group.finish(answers.take(rows), goals))
+            won = group.regularise(group.finish(answers.take(rows)))
             loglik[rows] = group.data_loglik(won)
             for fit, of_fit in zip(group.fits, first_rounds[i].values.T, strict=True):
                 mine = np.flatnonzero(won.structure_code == fit.structure_code)
@@ -129,7 +129,7 @@ class FirstRound(NamedTuple):
     """Refits of b replicates under every model of a group, to a loose tolerance."""
 
     candidates: Mixtures
-    values: Array  # (b, fits): the criterion, -inf if not sound; 0 if there is only one model
+    values: Array  # (b, fits): the criterion, -inf if not sound; 0 if only one model was given
 
 
 class GroupRefit:
@@ -165,7 +165,7 @@ class GroupRefit:
             return np.asarray(potential < goals[trial.slot])
 
         candidates = maximise(self.problem, start, loose, gives_up)
-        return FirstRound(candidates, self.value(candidates).reshape(b, m))
+        return FirstRound(candidates, self.policy.value(candidates).reshape(b, m))
 
     def last_round(self, first: FirstRound, goals: Array) -> Found:
         """The best refit of each replicate, and its criterion (b,).
@@ -177,28 +177,20 @@ class GroupRefit:
         if not self.plan.is_choice:
             return Found(candidates, values[:, 0])
         again = candidates.resumed() if limits.tol < LOOSE else candidates
-        has_chance = values.ravel() + self.margin(candidates) >= goals[candidates.slot]
-        # `best_first` runs mixtures that have not converged.  Status OK keeps it from running those
-        # without a chance; one of them wins only if all others break down, and `finish` then runs
-        # it.
-        is_hopeless = ~has_chance & ~candidates.is_degenerate
-        candidates = replace(again, status=np.where(is_hopeless, Status.OK, again.status))
-        return best_first(self.problem, candidates, Policy(self.value, self.margin), limits)
+        return best_first(self.problem, again, self.policy, limits, goals)
 
-    def finish(self, winners: Mixtures, goals: Array) -> Mixtures:
+    def finish(self, winners: Mixtures) -> Mixtures:
         """Run to the tight tolerance those winners that were left at the loose one.
 
-        They had no chance, but every refit that was ahead of them has become degenerate or
+        They could not reach the goals, but every refit that could has become degenerate or
         spurious.
         """
-        if not self.plan.is_choice:
-            return winners
-        is_late = self.value(winners) + self.margin(winners) < goals[winners.slot]
-        rows = np.flatnonzero(is_late & ~winners.is_degenerate)
-        if not len(rows):
-            return winners
-        last = maximise(self.problem, winners.take(rows).resumed(), self.plan.limits)
-        return winners.put(rows, last)
+        return maximise(self.problem, winners, self.plan.limits)
+
+    @property
+    def policy(self) -> Policy:
+        """Which refit of a replicate is the best, and which may still become it."""
+        return Policy(self.problem.is_sound, self.criterion, self.margin)
 
     def criterion(self, mixtures: Mixtures, *, is_certain: bool = False) -> Array:
         """The criterion of mixtures; or a bound on it, as if all objects had certain clusters."""
@@ -212,10 +204,6 @@ class GroupRefit:
             certainty = partial(np.zeros, len(mixtures))
         value = chosen_by(self.plan.criterion, self.plan.optimism)
         return value(loglik, k, self.problem.n_objects, certainty)
-
-    def value(self, mixtures: Mixtures) -> Array:
-        """The criterion of mixtures that may be answers."""
-        return np.where(self.problem.is_sound(mixtures), self.criterion(mixtures), -np.inf)
 
     def margin(self, mixtures: Mixtures, gain: Array | float = LOOSE) -> Array:
         """A bound on what a refit may still gain in the criterion.

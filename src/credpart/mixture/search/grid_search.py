@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from credpart._arrays import Array, IntArray
+from credpart._arrays import Array, BoolArray, IntArray
 from credpart._checks import WeightedTable
 from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
@@ -146,9 +146,9 @@ class FamilySearch:
         candidates = self.begin([*self._partitions(starts), *self._nested_clusters(smaller)])
         embedded = list(self._embedded(smaller))
         related = RelatedStarts(self, self.begin(embedded) if embedded else None)
-        early_stopping = EarlyStopping(self.value, len(self.cells))
+        early_stopping = EarlyStopping(self.is_sound, len(self.cells))
         candidates = maximise(self.problem, candidates, self.limits, early_stopping)
-        policy = Policy(self.value, more_starts=related)
+        policy = Policy(self.is_sound, more_starts=related)
         answers, _ = best_first(self.problem, candidates, policy, self.limits)
         return {cell: self.answer(answers, i) for i, cell in enumerate(self.cells)}
 
@@ -157,10 +157,10 @@ class FamilySearch:
         started = self.begin([(cell, self.problem.statistics(resp))])
         return self.answer(maximise(self.problem, started, self.limits), 0)
 
-    def value(self, mixtures: Mixtures) -> Array:
-        """The objectives of mixtures that may be answers."""
+    def is_sound(self, mixtures: Mixtures) -> BoolArray:
+        """Which mixtures may be answers: those that are sound and have all their components."""
         is_full = (mixtures.params[0] > 0.0).sum(axis=1) == self.widths[mixtures.slot]
-        return np.where(self.problem.is_sound(mixtures) & is_full, mixtures.objective, -np.inf)
+        return np.asarray(self.problem.is_sound(mixtures) & is_full)
 
     def begin(self, starts: Sequence[tuple[Cell, Array]]) -> Mixtures:
         """Mixtures after one iteration from statistics (1, c, s), each for a cell."""

@@ -208,6 +208,6 @@ def refine_on_all(
         params = Mixtures.concatenate([found[cell].mixture for cell in search.cells]).params
         begun = Mixtures.at(params, search.codes, np.zeros_like(slots), slots, n_iter=0)
         candidates = maximise(models.problem, evaluate(models.problem, begun), limits)
-        policy = Policy(search.value, more_starts=RelatedStarts(search))
+        policy = Policy(search.is_sound, more_starts=RelatedStarts(search))
         answers, _ = best_first(models.problem, candidates, policy, limits)
     return {cell: search.answer(answers, slot) for slot, cell in enumerate(search.cells)}
