@@ -93,8 +93,8 @@ def bootstrap(
     sample_weight : array of shape (n,), optional
         Weights of the objects: how often each was seen.  Their sum is the size of a sample.
     groups : array of shape (n,), optional
-        Group of each object, such as its donor: whole groups are drawn, since objects of one
-        group are not independent; one less than there are, with larger weights [RW88]_.
+        Group of each object, such as its donor.  Whole groups are resampled, since objects of one
+        group are not independent; weights vary as those of as many new groups would [RW88]_.
     strata : array of shape (n,), optional
         Stratum of each object: objects, or groups, are drawn within each stratum.
     labels : sequence of length n, optional

@@ -16,9 +16,9 @@ with ``V_ij = Cov(s_i, s_j)``.  The interval is ``logit P -+ z s / (P (1 - P))``
 Whether they do is judged by a sample of objects, whose intervals come from the replicates
 themselves: see `credpart.result`.
 
-An object far from all others may have log joint densities that differ much, and by how much
-varies as much: there P_ij is not linear.  `DeltaMethod.is_linear` tells such objects apart, which
-then need their replicates.
+For an object far from all others, the differences of log joint densities are large and vary
+strongly between replicates, so P_ij is not linear there.  `DeltaMethod.is_linear` tells such
+objects apart, which then need their replicates.
 
 It takes ``c^2 p`` multiplications for each pair of objects and ``c^2 p^2`` for each object, of
 which BLAS does nearly all, where replicates take ``c B`` for each pair and the selection of

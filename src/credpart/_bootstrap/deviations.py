@@ -4,10 +4,10 @@ Each object contributes a row of numbers, the last of which is 1.  A bootstrap s
 weights, and so other sums of the contributions.
 
 Where objects are drawn one by one, their products say how these sums vary, and sums over many
-objects are normal: so deviations are drawn as normal vectors, and no weights.  Where groups of
-objects are drawn, or objects within strata, there may be few units, whose sums are not normal.
-What their objects contribute is summed by unit, and the units are drawn as they are for refits: so
-a deviation is that of the very sample to which the mixture would be refitted.
+objects are normal: so normal vectors are drawn instead of weights.  Where groups of objects are
+drawn, or objects within strata, there may be few units, whose sums are not normal.  What their
+objects contribute is summed by unit, and the units are drawn as they are for refits: so a deviation
+is that of the very sample to which the mixture would be refitted.
 
 u units, b replicates, w contributions.
 """
@@ -25,7 +25,8 @@ from credpart._bootstrap.units import Units, Weigh
 BLOCK_VALUES = 1 << 19  # contributions of the objects whose products are added together
 SMALLEST_BLOCK = 256  # objects whose products are added together
 
-Contribute = Callable[[Array], Array]  # objects (n, d) -> what each contributes (n, w), at last 1
+# objects (n, d) -> what each contributes (n, w); the last column is 1
+Contribute = Callable[[Array], Array]
 
 
 class Deviations(Protocol):

@@ -50,9 +50,10 @@ MOST_PASSES = 4  # over the objects, until it is that near
 
 
 class Moved(NamedTuple):
-    """Mixtures of statistics that have moved."""
+    """Mixtures estimated from moved statistics."""
 
-    params: Parameters  # b mixtures; what is no mixture keeps those from before
+    # b mixtures; where the statistics give no valid mixture, the parameters of the candidate
+    params: Parameters
     statistics: Array  # (b, k, p)
     is_sound: BoolArray  # (b,): whether they are mixtures
 

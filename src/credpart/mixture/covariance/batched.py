@@ -43,7 +43,9 @@ class Previous(NamedTuple):
     """The previous covariances, as far as the iterative estimates start from them."""
 
     volumes: Array  # (b, k), up to a factor
-    axes_matrix: Array  # (b, d, d): its eigenvectors are the common axes; scales as a precision
+    # (b, d, d): any matrix whose eigenvectors are the common axes and that rescales as a precision.
+    # `of` inverts a sum of covariances, `Gaussian._previous` sums precisions.
+    axes_matrix: Array
 
     @classmethod
     @np.errstate(divide="ignore", over="ignore", invalid="ignore")

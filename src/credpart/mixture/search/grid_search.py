@@ -187,7 +187,10 @@ class FamilySearch:
             yield cell, self.problem.statistics(resp[0, : params[0].shape[1]])  # noise left out
 
     def _embedded(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Array]]:
-        """Starts from the very mixtures of nested models, with parameters of this family."""
+        """Statistics expected at the mixtures of nested models, taken as mixtures of this family.
+
+        `begin` applies an M-step to these.
+        """
         for cell, answer in self._nested_answers(smaller):
             params = self.problem.family.embed(answer.mixture.params)
             yield cell, e_step(self.problem, params, answer.mixture.sample)[1]

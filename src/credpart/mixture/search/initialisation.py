@@ -121,9 +121,9 @@ def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int,
         gone[step] = j = int(nearest[i])
         groups.merge(i, j)
         own[i] += own[j] + lowest[i]
-        own[j] = -np.inf  # so that nothing is ever merged with j again
+        own[j] = -np.inf  # so that the rise of every later merge with j is infinite
         rise = cost(*unite(groups.at(slice(i, i + 1)), groups)) - own[i] - own
-        rises[:, j] = np.inf
+        rises[:, j] = np.inf  # row j of rises is not read again
         rises[:i, i] = rise[:i]
         rises[i, i + 1 :] = rise[i + 1 :]
         nearest[j], lowest[j] = -1, np.inf
