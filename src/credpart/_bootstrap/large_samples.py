@@ -25,10 +25,10 @@ from credpart._bootstrap.deviations import (
 from credpart._bootstrap.draws import RESAMPLING
 from credpart._bootstrap.guard import N_REFITS, ambiguous_objects, paired_refits, relative_errors
 from credpart._bootstrap.linear import NEAR, Candidate, JointLinearisation
-from credpart._bootstrap.refits import N_DEVIATIONS, Plan, RefittedChunk, join
+from credpart._bootstrap.refits import Plan, RefittedChunk, join
 from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._threads import one_blas_thread
-from credpart.mixture.criteria import CRITERIA, chosen_by, contributions
+from credpart.mixture.criteria import CRITERIA, chosen_by, contributions, may_be_chosen
 from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation import Mixtures, Problem, Status
@@ -119,8 +119,8 @@ def sampling_of(plan: Plan) -> Sampling | None:
 
 def value_of(plan: Plan, loglik: Array, n_parameters: int, n: float) -> Array:
     """What replicates choose by, where it does not depend on posteriors."""
-    value, k = chosen_by(plan.criterion, plan.optimism), np.array(n_parameters)
-    return value(loglik, k, n, lambda: np.zeros(loglik.shape))
+    value = chosen_by(plan.criterion, plan.optimism)
+    return value(loglik, np.array(n_parameters), n, lambda: np.zeros(loglik.shape))
 
 
 # Which models are drawn
@@ -135,13 +135,10 @@ def contributions_under(fits: Sequence[MixtureFit], criterion: str, X: Array) ->
 def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
     """The fits whose models replicates may choose.
 
-    A model is left out if it trails the best one by more than `N_DEVIATIONS` standard deviations of
-    what bootstrap samples change in the difference of their criteria at the fits, plus the same
-    bound on what it may gain by being refitted: a chi-square variable with as many degrees of
-    freedom as it has parameters, less what `chosen_by` subtracts.  Where groups are drawn, sums
-    vary more than those of independent objects, and so do refits: the bound on the gain is
-    multiplied by the design effect, the ratio of the variances of the criteria.  The first fit is
-    always kept.
+    A model is left out by `may_be_chosen`: by what bootstrap samples change in the difference of
+    criteria at the fits, and by what refits gain.  Where groups are drawn, sums vary more than
+    those of independent objects, and so do refits: the scale of their gain is the design effect,
+    the ratio of the variances of the criteria.  The first fit is always kept.
     """
     sampling = sampling_of(plan)
     if len(plan.fits) == 1 or sampling is None:
@@ -151,13 +148,12 @@ def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
     C = sampling.deviations(contribute, products).C
     alone = np.maximum(np.diagonal(covariance(products)), np.finfo(float).tiny)
     design_effect = max(1.0, float((np.diagonal(C) / alone).max()))
-    k = np.array([fit.n_parameters for fit in plan.fits])
+    n_parameters = np.array([fit.n_parameters for fit in plan.fits])
     values = np.array([fit.criterion(plan.criterion) for fit in plan.fits])
     best = int(values.argmax())
     variances = np.maximum(np.diagonal(C) - 2.0 * C[best] + C[best, best], 0.0)
-    gain = (1.0 - plan.optimism) * k + N_DEVIATIONS * np.sqrt(2.0 * k)
-    bound = N_DEVIATIONS * np.sqrt(variances) + design_effect * gain
-    is_kept = values[best] - values <= bound
+    deficits = values[best] - values
+    is_kept = may_be_chosen(deficits, np.sqrt(variances), n_parameters, design_effect)
     is_kept[0] = True
     return tuple(plan.fits[i] for i in np.flatnonzero(is_kept))
 

@@ -20,7 +20,7 @@ from credpart._bootstrap.draws import RESAMPLING, Draws
 from credpart._bootstrap.replicates import FamilyReplicates, Replicates
 from credpart._bootstrap.units import Units
 from credpart._threads import one_blas_thread
-from credpart.mixture.criteria import chosen_by
+from credpart.mixture.criteria import N_DEVIATIONS, chosen_by
 from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
@@ -32,7 +32,6 @@ from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.multistart import Found, Policy, best_first
 
-N_DEVIATIONS = 4.0  # standard deviations below the best at which a model has no real chance
 LOOSE = 1e-6  # tolerance of the first round; at 1e-5 EM has often not converged
 # A refit may still win if its criterion is below the best by less than the sum of two allowances:
 ALLOWANCE = 10.0  # a constant, on the scale of the criterion
@@ -144,7 +143,8 @@ class GroupRefit:
         self.family = self._regularised() if self.rule.is_asked else family
         self.problem = Problem(self.family, draws.features_for(family))
         # Densities are compared in the units of the first fit's family.
-        self.unit = self.problem.n_objects * (family.log_unit - plan.fits[0].family.log_unit)
+        log_unit = family.log_unit - plan.fits[0].family.log_unit
+        self.log_unit_offset = self.problem.n_objects * log_unit
 
     def first_round(self, goals: Array) -> FirstRound:
         """Refit every replicate under every model, to a loose tolerance.
@@ -194,16 +194,16 @@ class GroupRefit:
 
     def criterion(self, mixtures: Mixtures, *, is_certain: bool = False) -> Array:
         """The criterion of mixtures; or a bound on it, as if all objects had certain clusters."""
-        n_parameters = {fit.structure_code: fit.n_parameters for fit in self.fits}
-        k = np.array([n_parameters[code] for code in mixtures.structure_code.tolist()])
-        loglik = mixtures.objective - self.family.log_prior(mixtures.params) - self.unit
+        by_code = {fit.structure_code: fit.n_parameters for fit in self.fits}
+        n_parameters = np.array([by_code[code] for code in mixtures.structure_code.tolist()])
+        loglik = mixtures.objective - self.family.log_prior(mixtures.params) - self.log_unit_offset
         certainty: Callable[[], Array] = partial(
             total_log_certainty, self.problem, mixtures.params, mixtures.sample
         )
         if is_certain:
             certainty = partial(np.zeros, len(mixtures))
         value = chosen_by(self.plan.criterion, self.plan.optimism)
-        return value(loglik, k, self.problem.n_objects, certainty)
+        return value(loglik, n_parameters, self.problem.n_objects, certainty)
 
     def margin(self, mixtures: Mixtures, gain: Array | float = LOOSE) -> Array:
         """A bound on what a refit may still gain in the criterion.

@@ -187,8 +187,9 @@ class MixtureFit:
     def criterion(self, name: str) -> float:
         """The value of a criterion by its name: larger is better."""
         value = CRITERIA[check_choice("name", name, CRITERIA)]
-        loglik, k, certainty = map(np.array, (self.loglik, self.n_parameters, self.log_certainty))
-        return float(value(loglik, k, self.n_objects, lambda: certainty))
+        numbers = self.loglik, self.n_parameters, self.log_certainty
+        loglik, n_parameters, certainty = map(np.array, numbers)
+        return float(value(loglik, n_parameters, self.n_objects, lambda: certainty))
 
     @property
     def bic(self) -> float:

@@ -197,8 +197,9 @@ def fits_to_refine(
     """
     cells, fits, name = list(selection.fits), selection.fits.values(), selection.criterion
     U = [contributions(name, fit.family, fit.internal, table.values) for fit in fits]
-    k = np.array([fit.n_parameters for fit in fits], dtype=float)
-    chances = chances_on_all(name, np.array(U), k, np.ones(len(table.values)), float(n))
+    n_parameters = np.array([fit.n_parameters for fit in fits], dtype=float)
+    weights = np.ones(len(table.values))
+    chances = chances_on_all(name, np.array(U), n_parameters, weights, float(n))
     kept = [cells[i] for i in np.flatnonzero(chances.is_real)]
     return kept, {cells[i]: chances.why_not[i] for i in np.flatnonzero(~chances.is_real)}
 

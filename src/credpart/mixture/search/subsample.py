@@ -16,7 +16,7 @@ from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
 from credpart.mixture.completed_data import completed
-from credpart.mixture.criteria import CRITERIA, contributions
+from credpart.mixture.criteria import CRITERIA, contributions, may_be_chosen
 from credpart.mixture.optimisation import Limits, Mixtures, Problem
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
@@ -34,9 +34,6 @@ from credpart.mixture.search.multistart import Policy, best_first
 LARGE = 20_000  # distinct objects above which searches start on a subsample
 SUBSAMPLE = 10_000  # distinct objects in it
 GROUPS = 256  # strata: compact groups of objects
-# A model has no real chance if its criterion is below the best by more than this many standard
-# errors, as estimated from the subsample.
-N_DEVIATIONS = 4.0
 
 
 class SearchResult(NamedTuple):
@@ -185,9 +182,7 @@ def chances_on_all(
     gaps = weights * (U - U[best])
     errors = np.sqrt(((gaps - gaps.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
     deficits = values[best] - values
-    # What a model gains by being fitted to the part is a chi-square variable with `n_parameters`
-    # degrees of freedom.
-    is_real = deficits <= ratio * N_DEVIATIONS * (errors + np.sqrt(2.0 * n_parameters))
+    is_real = may_be_chosen(deficits, ratio * errors, n_parameters, ratio)
     which = f"by {len(weights)} of them, its {criterion.upper()}"
     why_not = [
         f"it was not fitted to all objects: {which} is about {gap:.0f} below the best"
