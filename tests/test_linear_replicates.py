@@ -29,7 +29,7 @@ from credpart._bootstrap.deviations import (
 )
 from credpart._bootstrap.draws import RESAMPLING, counts_of_units
 from credpart._bootstrap.guard import paired_refits, resampled_e_step
-from credpart._bootstrap.large_samples import attempt_linear, stratified_rows, with_a_chance
+from credpart._bootstrap.large_samples import attempt_in_memory, stratified_rows, with_a_chance
 from credpart._bootstrap.linear import JointLinearisation, influences
 from credpart._bootstrap.refits import Plan
 from credpart._bootstrap.units import Design, Units
@@ -70,12 +70,11 @@ def linearised(X, *fits, weights=None):
 def plan_of(X, *fits, weights=None, resampling="nonparametric", criterion="bic"):
     objects = distinct(X, np.ones(len(X)) if weights is None else weights)
     limits = Limits(1e-9, 2000)
-    choice = len(fits) > 1
-    return Plan(objects, fits, resampling, criterion, "fallback", limits, is_choice=choice)
+    return Plan.of(objects, fits, resampling, criterion, "fallback", limits, "full")
 
 
 def attempt(X, *fits, B=200, **options):
-    return attempt_linear(plan_of(X, *fits, **options), SeedSequence(0).spawn(B), None)
+    return attempt_in_memory(plan_of(X, *fits, **options), SeedSequence(0).spawn(B), None)
 
 
 def em_map(X, fit, part, statistics):

@@ -415,6 +415,10 @@ def test_groups_change_nothing_by_their_names_or_the_order_of_rows():
             {"groups": DONORS, "resampling": "parametric"},
             "`resampling` must draw weights where `groups` are given, got 'parametric'",
         ),
+        (
+            {"strata": DONORS % 2, "resampling": "parametric"},
+            "where `strata` are given, got 'parametric'. Samples from a mixture have no strata",
+        ),
     ],
 )
 def test_groups_that_cannot_be_resampled(options, message):

@@ -28,6 +28,7 @@ from credpart._bootstrap.linear import NEAR, Candidate, JointLinearisation
 from credpart._bootstrap.refits import Plan, RefittedChunk, join
 from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._threads import one_blas_thread
+from credpart.errors import InputError
 from credpart.mixture.criteria import CRITERIA, chosen_by, contributions, may_be_chosen
 from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
@@ -55,14 +56,21 @@ class Attempt(NamedTuple):
     replicates: Replicates | None  # None if there cannot be any
     decision: RefitDecision
 
+    def required(self) -> Replicates:
+        """The replicates, whatever speaks against them; an error if there cannot be any."""
+        if self.replicates is None:
+            where = f"be 'auto' or 'full' where {' and '.join(self.decision.reasons)}"
+            raise InputError("refit", where, "linear")
+        return self.replicates
 
-def attempt_linear(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None) -> Attempt:
-    """Draw linear replicates, and find out what speaks against them."""
-    return attempt_on(plan, RowsInMemory(plan.objects.X, plan.objects.weights, n_jobs), seeds)
+
+def attempt_in_memory(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None) -> Attempt:
+    """`attempt` on the objects of the plan."""
+    return attempt(plan, RowsInMemory(plan.objects.X, plan.objects.weights, n_jobs), seeds)
 
 
-def attempt_on(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
-    """`attempt_linear` of objects that need not be in memory.
+def attempt(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
+    """Draw linear replicates of objects, and find out what speaks against them.
 
     The objects of the plan may be some of them, at which posteriors are compared.  Where something
     speaks against linear replicates with several numbers of clusters, as it does where the data
@@ -70,18 +78,20 @@ def attempt_on(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt
     refits of so many objects under all of them would take hours.
     """
     plan = replace(plan, fits=with_a_chance(plan, rows))
-    attempt = attempt_with(plan, rows, seeds)
+    found = attempt_all_fits(plan, rows, seeds)
     kept = tuple(fit for fit in plan.fits if fit.n_clusters == plan.fits[0].n_clusters)
-    if len(kept) == len(plan.fits) or not attempt.decision.reasons:
-        return attempt
-    plan, found, decision = attempt_with(replace(plan, fits=kept), rows, seeds)
-    numbers = {fit.n_clusters for fit in attempt.plan.fits}
+    if len(kept) == len(plan.fits) or not found.decision.reasons:
+        return found
+    numbers = {fit.n_clusters for fit in plan.fits}
+    plan, replicates, decision = attempt_all_fits(replace(plan, fits=kept), rows, seeds)
     decision = replace(decision, figures={**decision.figures, "left_out": len(numbers) - 1.0})
-    return Attempt(plan, None if found is None else replace(found, decision=decision), decision)
+    if replicates is not None:
+        replicates = replace(replicates, decision=decision)
+    return Attempt(plan, replicates, decision)
 
 
-def attempt_with(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
-    """`attempt_on` with all fits of the plan."""
+def attempt_all_fits(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
+    """`attempt` with all fits of the plan."""
     obstacles, sampling = find_obstacles(plan), sampling_of(plan)
     if obstacles or sampling is None:
         return Attempt(plan, None, RefitDecision("full", tuple(obstacles), {}))
@@ -219,7 +229,7 @@ def draw_refits(plan: Plan, joint: JointLinearisation, seeds: Sequence[SeedSeque
         status = np.where(sound[m][mine], Status.OK, Status.DEGENERATE)
         winners[fit.cell] = replace(some, status=status)
     each = models, np.arange(len(seeds))
-    refits = RefittedChunk(winners, np.array(logliks)[each], np.zeros((len(seeds), len(plan.fits))))
+    refits = RefittedChunk(winners, np.array(logliks)[each])
     return Drawn(refits, models, np.array(sound)[each])
 
 

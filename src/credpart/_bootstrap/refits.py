@@ -10,7 +10,7 @@ first; only those that may still win a replicate go on to the tight one.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -52,6 +52,22 @@ class Plan:
     is_choice: bool = False  # several models were given, of which each replicate chooses one
     units: Units | None = None  # what is drawn, where it is not the objects one by one
 
+    @classmethod
+    def of(
+        cls,
+        objects: DistinctObjects,
+        fits: tuple[MixtureFit, ...],
+        resampling: str,
+        criterion: str,
+        regularization: str,
+        limits: Limits,
+        refit: str,
+        units: Units | None = None,
+    ) -> Self:
+        """The plan of all given fits, before any is left out."""
+        how = resampling, criterion, regularization, limits, refit
+        return cls(objects, fits, *how, is_choice=len(fits) > 1, units=units)
+
     @property
     def optimism(self) -> float:
         """What choosing by the criterion has to correct, as in `chosen_by`."""
@@ -71,7 +87,9 @@ class RefittedChunk(NamedTuple):
 
     winners: Mapping[Cell, Mixtures]  # the best refits; their slots are the replicates that chose
     loglik: Array  # (b,), in the units of the data and without any prior
-    deficit: Array  # (b, fits): criterion after the first round, best less own; inf if not sound
+    # (b, fits): criterion after the first round, best less own; inf if not sound.  Linear
+    # replicates have no first round.
+    deficit: Array = np.empty((0, 0))
 
 
 def have_a_chance(pilots: Sequence[RefittedChunk]) -> BoolArray:
