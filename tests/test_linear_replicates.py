@@ -64,7 +64,7 @@ def rows_of(X, weights=None, n_jobs=None):
 
 
 def linearised(X, *fits, weights=None):
-    return JointLinearisation.of(rows_of(X, weights), fits, IndependentObjects(POISSON))
+    return JointLinearisation.of(rows_of(X, weights), fits, IndependentObjects.deviations)
 
 
 def plan_of(X, *fits, weights=None, resampling="nonparametric", criterion="bic"):
@@ -424,7 +424,7 @@ def test_deviations_of_groups_and_strata_are_those_of_the_samples_of_refits(resa
     units, row = design.units(objects, weights), RESAMPLING[resampling]
     plan = replace(plan_of(X, fit, weights=weights, resampling=resampling), units=units)
     sampling, seeds = large_samples.sampling_of(plan), SeedSequence(0).spawn(400)
-    joint = JointLinearisation.of(rows_of(objects.X, objects.weights), [fit], sampling)
+    joint = JointLinearisation.of(rows_of(objects.X, objects.weights), [fit], sampling.deviations)
     drawn = row.draw(objects, fit, [np.random.default_rng(s) for s in seeds], units).weights
     np.testing.assert_allclose(drawn[:5], sampling.weights(seeds[:5])(objects.weights, 0))
     U = influences([joint.parts[0].candidate], objects.X)[:, :-1]
@@ -442,7 +442,8 @@ def test_groups_of_one_object_have_the_covariance_of_independent_objects():
     content = csr_array(np.eye(len(objects.X)) * objects.weights)
     units = Units(content, np.ones(len(objects.X)), (slice(0, len(objects.X)),))
     sampling = DrawnUnits(objects.X, float(ones.sum()), units, counts_of_units)
-    grouped = JointLinearisation.of(rows_of(objects.X, objects.weights), [FITS["EEE"]], sampling)
+    rows = rows_of(objects.X, objects.weights)
+    grouped = JointLinearisation.of(rows, [FITS["EEE"]], sampling.deviations)
     larger = joint.C * len(X3) / (len(X3) - 1.0)  # one unit less is drawn
     np.testing.assert_allclose(grouped.C, larger, atol=1e-9 * np.abs(joint.C).max())
 

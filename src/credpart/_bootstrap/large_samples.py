@@ -96,7 +96,7 @@ def attempt_all_fits(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> A
     if obstacles or sampling is None:
         return Attempt(plan, None, RefitDecision("full", tuple(obstacles), {}))
     with one_blas_thread():
-        joint = JointLinearisation.of(rows, plan.fits, sampling)
+        joint = JointLinearisation.of(rows, plan.fits, sampling.deviations)
         rate, distance = max(part.rate for part in joint.parts), joint.distance
         if not rate < SLOWEST:
             reason = f"the data hardly determine the mixture (EM converges at rate {rate:.5f})"

@@ -35,7 +35,7 @@ import numpy as np
 
 from credpart._arrays import Array, BoolArray
 from credpart._bootstrap.block_sums import Rows
-from credpart._bootstrap.deviations import Deviations, Sampling, weighted_products
+from credpart._bootstrap.deviations import Deviations, FindDeviations, weighted_products
 from credpart.errors import UnsupportedError
 from credpart.mixture.families.base import Family, Parameters
 from credpart.mixture.fit import MixtureFit
@@ -215,13 +215,13 @@ class JointLinearisation:
     n: float  # total weight
 
     @classmethod
-    def of(cls, rows: Rows, fits: Sequence[MixtureFit], sampling: Sampling) -> Self:
+    def of(cls, rows: Rows, fits: Sequence[MixtureFit], find_deviations: FindDeviations) -> Self:
         """Linearise about the fixed points near some fits: one pass, or more if they are far."""
         candidates = [Candidate(fit, fit.internal) for fit in fits]
         for _ in range(MOST_PASSES):
             contribute = partial(influences, candidates)
             (products,) = rows.sum_over_blocks(partial(weighted_products, contribute))
-            joint = cls._at(candidates, products, sampling.deviations(contribute, products))
+            joint = cls._at(candidates, products, find_deviations(contribute, products))
             if joint.distance <= NEAR or not np.isfinite(joint.distance):
                 break
             moved = [part.candidate.moved_to(part.fixed_point[None]) for part in joint.parts]
