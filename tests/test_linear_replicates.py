@@ -30,7 +30,7 @@ from credpart._bootstrap.deviations import (
 from credpart._bootstrap.draws import RESAMPLING, counts_of_units
 from credpart._bootstrap.guard import paired_refits, resampled_e_step
 from credpart._bootstrap.large_samples import attempt_in_memory, stratified_rows, with_a_chance
-from credpart._bootstrap.linear import JointLinearisation, influences
+from credpart._bootstrap.linear import JointLinearisation, contributions_to_sums
 from credpart._bootstrap.refits import Plan
 from credpart._bootstrap.units import Design, Units
 from credpart.cli import main
@@ -117,7 +117,9 @@ def test_products_hold_statistics_and_information():
     # The literal sums of facts that the products K are said to contain.
     X, fit = X3[:40], FITS["VVV"]
     (part,) = linearised(X3, fit).parts
-    (products,) = weighted_products(partial(influences, [part.candidate]), X, np.full(40, 2.0), 0)
+    (products,) = weighted_products(
+        partial(contributions_to_sums, [part.candidate]), X, np.full(40, 2.0), 0
+    )
     phi, r = fit.family.features(X), fit.posteriors(X)
     k, p = r.shape[1], phi.shape[1]
     K = np.zeros((k * p, k * p))
@@ -154,7 +156,7 @@ def test_mean_statistics_are_inverted_by_the_m_step(name):
 def test_sums_over_blocks_are_those_over_all_rows(monkeypatch):
     monkeypatch.setattr("credpart._bootstrap.block_sums.BLOCK_ROWS", 64)
     (part,) = linearised(X3, FITS["EEE"]).parts
-    kernel = partial(weighted_products, partial(influences, [part.candidate]))
+    kernel = partial(weighted_products, partial(contributions_to_sums, [part.candidate]))
     (whole,) = kernel(X3, np.ones(len(X3)), 0)
     (one,), (two,) = (rows_of(X3, n_jobs=jobs).sum_over_blocks(kernel) for jobs in (1, 2))
     np.testing.assert_allclose(one, whole, rtol=1e-12, atol=1e-9)
@@ -427,7 +429,7 @@ def test_deviations_of_groups_and_strata_are_those_of_the_samples_of_refits(resa
     joint = JointLinearisation.of(rows_of(objects.X, objects.weights), [fit], sampling.deviations)
     drawn = row.draw(objects, fit, [np.random.default_rng(s) for s in seeds], units).weights
     np.testing.assert_allclose(drawn[:5], sampling.weights(seeds[:5])(objects.weights, 0))
-    U = influences([joint.parts[0].candidate], objects.X)[:, :-1]
+    U = contributions_to_sums([joint.parts[0].candidate], objects.X)[:, :-1]
     literal = (drawn - objects.weights) @ U
     deviations = joint.deviations.draw(seeds)
     np.testing.assert_allclose(deviations, literal, atol=1e-8 * np.abs(literal).max())

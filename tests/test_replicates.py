@@ -19,7 +19,7 @@ from credpart import (
 from credpart._bootstrap import algorithm1
 from credpart._bootstrap.algorithm1 import chunk_size
 from credpart._bootstrap.draws import RESAMPLING, Draws, counts_of_units
-from credpart._bootstrap.refits import GroupRefit, Plan, have_a_chance, refit_chunk
+from credpart._bootstrap.refits import FamilyRefit, Plan, have_a_chance, refit_chunk
 from credpart._bootstrap.units import Design, Units
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
@@ -482,7 +482,7 @@ def test_a_late_winner_that_becomes_spurious_counts_as_degenerate(
         spike = params._replace(flatness=flatness, proportions=proportions)
         return replace(winners, params=spike)
 
-    monkeypatch.setattr(GroupRefit, "finish", become_spurious)
+    monkeypatch.setattr(FamilyRefit, "finish", become_spurious)
     fits = list(select_mixture(SMALL, 3, ["VVI", "VVV"]).fits.values())
     with pytest.warns(DegeneracyWarning):
         replicates = bootstrap(SMALL, fits, 8, regularization=regularization, random_state=0)
@@ -490,7 +490,7 @@ def test_a_late_winner_that_becomes_spurious_counts_as_degenerate(
 
 
 def test_without_a_choice_no_criterion_is_computed(monkeypatch):
-    monkeypatch.delattr(GroupRefit, "criterion")
+    monkeypatch.delattr(FamilyRefit, "criterion")
     assert len(bootstrap(SMALL, FIT, 4, random_state=0)) == 4
 
 

@@ -13,13 +13,13 @@ from credpart.mixture.models import MODELS
 from credpart.mixture.optimisation.convergence import Limits, Status
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.search.grid_search import (
-    GROUP,
+    BATCH,
     FamilySearch,
     RelatedStarts,
+    batches_of_numbers,
     distinct_partitions,
     find_flaw,
     grid_search,
-    grouped,
     model_sets,
 )
 from credpart.mixture.search.initialisation import starting_partitions
@@ -136,19 +136,19 @@ def test_cells_side_by_side_are_cells_alone(cloud):
         assert found.mixture.params.means.shape == (1, c, 2)
 
 
-@pytest.mark.parametrize("width", [1, GROUP // 100, GROUP // 12, GROUP])
-def test_numbers_of_clusters_are_grouped_by_the_size_of_the_problem(width):
+@pytest.mark.parametrize("width", [1, BATCH // 100, BATCH // 12, BATCH])
+def test_numbers_of_clusters_are_batched_by_the_size_of_the_problem(width):
     numbers = [1, 2, 3, 5, 8, 9]
-    groups = grouped(numbers, width)
-    assert [c for group in groups for c in group] == numbers
-    for group in groups:
-        assert len(group) == 1 or len(group) * max(group) * width <= GROUP
-    for one, other in pairwise(groups):  # none could have been longer
-        assert (len(one) + 1) * other[0] * width > GROUP
+    batches = batches_of_numbers(numbers, width)
+    assert [c for batch in batches for c in batch] == numbers
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(batch) * width <= BATCH
+    for one, other in pairwise(batches):  # none could have been longer
+        assert (len(one) + 1) * other[0] * width > BATCH
 
 
-def test_groups_change_no_answer(cloud, answers, monkeypatch):
-    monkeypatch.setattr("credpart.mixture.search.grid_search.GROUP", 1)
+def test_batches_change_no_answer(cloud, answers, monkeypatch):
+    monkeypatch.setattr("credpart.mixture.search.grid_search.BATCH", 1)
     for cell, alone in searched(cloud, [1, 2, 4], list(STRUCTURES)).items():
         assert loglik_of(alone) == pytest.approx(loglik_of(answers[cell]), rel=1e-7)
 
@@ -292,7 +292,7 @@ def test_no_cell_of_pairs_of_equal_rows():
 
 
 def test_progress_rises_to_one(cloud, monkeypatch):
-    monkeypatch.setattr("credpart.mixture.search.grid_search.GROUP", 1)
+    monkeypatch.setattr("credpart.mixture.search.grid_search.BATCH", 1)
     shares = []
     searched(cloud, [1, 2, 3], ["EII", "VII"], progress=lambda _, share: shares.append(share))
     assert shares == pytest.approx([1 / 3, 2 / 3, 1.0])

@@ -18,7 +18,7 @@ import numpy as np
 from credpart._arrays import Array, IntArray, Single
 from credpart._bootstrap.block_sums import RowsInMemory
 from credpart._bootstrap.deviations import IndependentObjects, beyond_the_mean, unit_sums
-from credpart._bootstrap.linear import JointLinearisation, influences
+from credpart._bootstrap.linear import JointLinearisation, contributions_to_sums
 from credpart._bootstrap.units import Units
 from credpart._threads import one_blas_thread
 from credpart.errors import DataWarning
@@ -94,7 +94,7 @@ def _linearised(
     rows = RowsInMemory(X, weights)
     joint = JointLinearisation.of(rows, [fit], IndependentObjects.deviations)
     (part,) = joint.parts
-    contribute, size = partial(influences, [part.candidate]), part.statistics.size
+    contribute, size = partial(contributions_to_sums, [part.candidate]), part.statistics.size
     if units is None:
         frequency, chosen = weights, _some(len(X), seed)
         beyond = contribute(X[chosen])[:, :size] - part.statistics.ravel() / joint.n

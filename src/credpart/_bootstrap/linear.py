@@ -118,7 +118,7 @@ def natural_of(family: Family, params: Parameters) -> Array:
     return natural
 
 
-def influences(candidates: Sequence[Candidate], X: Array) -> Array:
+def contributions_to_sums(candidates: Sequence[Candidate], X: Array) -> Array:
     """What each object contributes to statistics and log-likelihoods.
 
     The columns are the statistics (k p) of each candidate, then the log density under each, then 1:
@@ -219,7 +219,7 @@ class JointLinearisation:
         """Linearise about the fixed points near some fits: one pass, or more if they are far."""
         candidates = [Candidate(fit, fit.internal) for fit in fits]
         for _ in range(MOST_PASSES):
-            contribute = partial(influences, candidates)
+            contribute = partial(contributions_to_sums, candidates)
             (products,) = rows.sum_over_blocks(partial(weighted_products, contribute))
             joint = cls._at(candidates, products, find_deviations(contribute, products))
             if joint.distance <= NEAR or not np.isfinite(joint.distance):

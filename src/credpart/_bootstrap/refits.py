@@ -114,26 +114,26 @@ def refit_chunk(plan: Plan, seeds: Sequence[SeedSequence]) -> RefittedChunk:
     with one_blas_thread():
         draw = RESAMPLING[plan.resampling].draw
         draws = draw(plan.objects, plan.fits[0], streams, plan.units)
-        groups = [GroupRefit(plan, fits, draws) for fits in by_family_and_number(plan.fits)]
-        # The group of the first fit, which is the best one of the data, comes first: its criteria
+        refits = [FamilyRefit(plan, fits, draws) for fits in by_family_and_number(plan.fits)]
+        # The refits of the first fit, which is the best one of the data, come first: their criteria
         # are goals that few models of the others reach.
         first_rounds, goals = [], np.full(len(seeds), -np.inf)
-        for group in groups:
-            first_rounds.append(group.first_round(goals))
+        for refit in refits:
+            first_rounds.append(refit.first_round(goals))
             goals = np.maximum(goals, first_rounds[-1].values.max(axis=1))
         found = [
-            group.last_round(first, goals)
-            for group, first in zip(groups, first_rounds, strict=True)
+            refit.last_round(first, goals)
+            for refit, first in zip(refits, first_rounds, strict=True)
         ]
-        # Each replicate takes the best model of all groups.
+        # Each replicate takes the best model of all.
         best = np.argmax([values for _, values in found], axis=0)  # of equals the first
         winners: dict[Cell, Mixtures] = {}
         loglik, first_values = np.empty(len(seeds)), {}
-        for i, (group, (answers, _)) in enumerate(zip(groups, found, strict=True)):
+        for i, (refit, (answers, _)) in enumerate(zip(refits, found, strict=True)):
             rows = np.flatnonzero(best == i)
-            won = group.regularise(group.finish(answers.take(rows)))
-            loglik[rows] = group.data_loglik(won)
-            for fit, of_fit in zip(group.fits, first_rounds[i].values.T, strict=True):
+            won = refit.regularise(refit.finish(answers.take(rows)))
+            loglik[rows] = refit.data_loglik(won)
+            for fit, of_fit in zip(refit.fits, first_rounds[i].values.T, strict=True):
                 mine = np.flatnonzero(won.structure_code == fit.structure_code)
                 winners[fit.cell] = won.take(mine)
                 first_values[fit.cell] = of_fit
@@ -143,13 +143,13 @@ def refit_chunk(plan: Plan, seeds: Sequence[SeedSequence]) -> RefittedChunk:
 
 
 class FirstRound(NamedTuple):
-    """Refits of b replicates under every model of a group, to a loose tolerance."""
+    """Refits of b replicates under every model of a `FamilyRefit`, to a loose tolerance."""
 
     candidates: Mixtures
     values: Array  # (b, fits): the criterion, -inf if not sound; 0 if only one model was given
 
 
-class GroupRefit:
+class FamilyRefit:
     """Refits of replicates under models of one family with one number of clusters.
 
     The slots of the scheduler are replicates: models compete for them.
@@ -167,9 +167,10 @@ class GroupRefit:
     def first_round(self, goals: Array) -> FirstRound:
         """Refit every replicate under every model, to a loose tolerance.
 
-        A refit is stopped if it cannot reach ``goals`` (b,), the best criterion that the groups of
-        models before this one have reached in its replicate.  Models of the same group do not stop
-        each other.  With a single model the refits are final, and the values are 0.
+        A refit is stopped if it cannot reach ``goals`` (b,), the best criterion that models of
+        other families or numbers of clusters, refitted before, have reached in its replicate.
+        Models of the same `FamilyRefit` do not stop each other.  With a single model the refits are
+        final, and the values are 0.
         """
         b, m, limits = len(self.problem.data.weights), len(self.fits), self.plan.limits
         replicates = np.repeat(np.arange(b), m)
@@ -188,7 +189,7 @@ class GroupRefit:
     def last_round(self, first: FirstRound, goals: Array) -> Found:
         """The best refit of each replicate, and its criterion (b,).
 
-        Refits that cannot reach ``goals`` (b,), the best criterion of all groups in the first
+        Refits that cannot reach ``goals`` (b,), the best criterion of all models in the first
         round, are not run to the tight tolerance.
         """
         (candidates, values), limits = first, self.plan.limits

@@ -39,7 +39,7 @@ Partitions = Mapping[int, IntArray]  # labels by number of clusters
 # t, contaminated and skew mixtures of three data sets lost up to 3.6 of summed log-likelihood; 80
 # and 160 won less than .02 on each, and took a sixth and two fifths more time.
 TRIAL = 40
-GROUP = 1 << 22  # joint densities of the candidates that are run side by side
+BATCH = 1 << 22  # joint densities of the candidates that are run side by side
 
 
 class ModelSet(NamedTuple):
@@ -94,30 +94,30 @@ def grid_search(
 ) -> dict[Cell, Answer]:
     """The best mixture of every model and number of clusters that the starts have.
 
-    Numbers of clusters are searched in groups of a size that depends on the problem only.
+    Numbers of clusters are searched in batches of a size that depends on the problem only.
     """
     width = len(starts) * sum(len(one.models) for one in sets) * len(sets[0].problem.data.features)
-    groups = grouped(sorted(starts[0]), width)
-    tasks = [(sets, starts, numbers, limits) for numbers in groups]
+    batches = batches_of_numbers(sorted(starts[0]), width)
+    tasks = [(sets, starts, numbers, limits) for numbers in batches]
     found: dict[Cell, Answer] = {}
-    for done, answers in enumerate(run_tasks(_search_group, tasks, n_jobs)):
+    for done, answers in enumerate(run_tasks(_search_batch, tasks, n_jobs)):
         found |= answers
-        progress("select", (done + 1) / len(groups))
+        progress("select", (done + 1) / len(batches))
     return found
 
 
-def grouped(numbers: Sequence[int], width: int) -> list[list[int]]:
-    """Numbers of clusters whose candidates, padded to the largest, fill at most `GROUP` values."""
-    groups: list[list[int]] = []
+def batches_of_numbers(numbers: Sequence[int], width: int) -> list[list[int]]:
+    """Numbers of clusters whose candidates, padded to the largest, fill at most `BATCH` values."""
+    batches: list[list[int]] = []
     for c in numbers:
-        if groups and (len(groups[-1]) + 1) * c * width <= GROUP:
-            groups[-1].append(c)
+        if batches and (len(batches[-1]) + 1) * c * width <= BATCH:
+            batches[-1].append(c)
         else:
-            groups.append([c])
-    return groups
+            batches.append([c])
+    return batches
 
 
-def _search_group(
+def _search_batch(
     sets: Sequence[ModelSet], starts: Sequence[Partitions], numbers: Sequence[int], limits: Limits
 ) -> dict[Cell, Answer]:
     """All cells of some numbers of clusters, one family after the other."""

@@ -28,12 +28,12 @@ from credpart.mixture.search.grid_search import (
     RelatedStarts,
     grid_search,
 )
-from credpart.mixture.search.initialisation import MAX_FITTED, compact_groups, scale
+from credpart.mixture.search.initialisation import MAX_FITTED, microclusters, scale
 from credpart.mixture.search.multistart import Policy, best_first
 
 LARGE = 20_000  # distinct objects above which searches start on a subsample
 SUBSAMPLE = 10_000  # distinct objects in it
-GROUPS = 256  # strata: compact groups of objects
+N_MICROCLUSTERS = 256  # strata of the subsample
 
 
 class SearchResult(NamedTuple):
@@ -100,9 +100,9 @@ def on_part(models: ModelSet, part: WeightedTable) -> ModelSet:
 def subsample(data: WeightedTable, seed: int, measured: Table | None = None) -> WeightedTable:
     """A weighted subsample of distinct objects that represents all of them; the data, if few.
 
-    Half of them are spread over compact groups of objects in equal numbers, so that small clusters
-    are there too; their weights make up for it.  Weights add up to the number of objects in the
-    subsample, so that criteria and standard errors are those of a sample of that size.
+    Half of them are spread over microclusters in equal numbers, so that small clusters are there
+    too; their weights make up for it.  Weights add up to the number of objects in the subsample, so
+    that criteria and standard errors are those of a sample of that size.
     ``measured`` are the objects without columns that are no measurements, if there are such.
     """
     if len(data.values) <= LARGE:
@@ -110,22 +110,22 @@ def subsample(data: WeightedTable, seed: int, measured: Table | None = None) -> 
     rng = np.random.default_rng(seed)
     Z = scale(completed(data.table if measured is None else measured))
     some = Z[np.sort(rng.permutation(len(Z))[:MAX_FITTED])]
-    groups = compact_groups(Z, some, GROUPS, seed=int(rng.integers(2**31)))
-    rows = stratified(groups, SUBSAMPLE, rng)
-    totals, own = data.weights, groups[rows]
-    represented = np.bincount(own, totals[rows], groups.max() + 1).clip(np.finfo(float).tiny)
-    weights = totals[rows] * (np.bincount(groups, totals) / represented)[own]
+    strata = microclusters(Z, some, N_MICROCLUSTERS, seed=int(rng.integers(2**31)))
+    rows = stratified(strata, SUBSAMPLE, rng)
+    totals, own = data.weights, strata[rows]
+    represented = np.bincount(own, totals[rows], strata.max() + 1).clip(np.finfo(float).tiny)
+    weights = totals[rows] * (np.bincount(strata, totals) / represented)[own]
     weights *= len(rows) / weights.sum()
     return WeightedTable(data.table._replace(values=data.values[rows]), weights)
 
 
-def stratified(groups: IntArray, m: int, rng: np.random.Generator) -> IntArray:
-    """Rows of about m objects, half in proportion to the groups, and half of all groups alike."""
-    sizes = np.bincount(groups)
-    wanted = np.ceil(0.5 * m * (sizes / len(groups) + 1.0 / len(sizes))).astype(np.intp)
-    order = np.lexsort([rng.random(len(groups)), groups])
-    rank = np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.sort(order[rank < wanted[groups[order]]])
+def stratified(strata: IntArray, m: int, rng: np.random.Generator) -> IntArray:
+    """Rows of about m objects, half in proportion to the strata, and half of all strata alike."""
+    sizes = np.bincount(strata)
+    wanted = np.ceil(0.5 * m * (sizes / len(strata) + 1.0 / len(sizes))).astype(np.intp)
+    order = np.lexsort([rng.random(len(strata)), strata])
+    rank = np.arange(len(strata)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.sort(order[rank < wanted[strata[order]]])
 
 
 def cells_to_refine(
