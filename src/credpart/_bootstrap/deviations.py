@@ -22,7 +22,7 @@ from credpart._arrays import Array
 from credpart._bootstrap.block_sums import BLOCK_ROWS, Sums
 from credpart._bootstrap.units import Units, Weigh
 
-BLOCK_VALUES = 1 << 19  # contributions of the objects whose products are added together
+CONTRIBUTION_VALUES = 1 << 19  # contributions of the objects whose products are added together
 SMALLEST_BLOCK = 256  # objects whose products are added together
 
 # objects (n, d) -> what each contributes (n, w); the last column is 1
@@ -117,7 +117,7 @@ class IndependentObjects(NamedTuple):
 def weighted_products(contribute: Contribute, X: Array, weights: Array, block: int) -> Sums:
     """Weighted products (w, w) of what objects contribute; the last row of these are the sums."""
     width = contribute(X[:1]).shape[1]
-    size = max(SMALLEST_BLOCK, BLOCK_VALUES // width)
+    size = max(SMALLEST_BLOCK, CONTRIBUTION_VALUES // width)
     products = np.zeros((width, width))
     for first in range(0, len(X), size):
         rows = slice(first, first + size)

@@ -30,7 +30,7 @@ from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.posteriors import bayes_rule
 
 MOST_JACKKNIFED = 2000  # objects or groups; of more, a sample: acceleration falls as 1 / sqrt(n)
-BLOCK_VALUES = 1 << 22  # moves of posteriors that are computed together, in double precision
+MOVE_VALUES = 1 << 22  # moves of posteriors that are computed together, in double precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,7 @@ class MixtureInfluence:
         m, k, p = self.moves.shape
         directions = self.moves.transpose(2, 1, 0).reshape(p, k * m)
         found = np.empty((len(values), k, m), dtype=np.float32)
-        size = max(1, BLOCK_VALUES // (k * m))
+        size = max(1, MOVE_VALUES // (k * m))
         with one_blas_thread():
             for first in range(0, len(values), size):
                 rows = slice(first, first + size)

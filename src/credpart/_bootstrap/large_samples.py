@@ -24,7 +24,7 @@ from credpart._bootstrap.deviations import (
 )
 from credpart._bootstrap.draws import RESAMPLING
 from credpart._bootstrap.guard import N_REFITS, ambiguous_objects, paired_refits, relative_errors
-from credpart._bootstrap.linear import NEAR, Candidate, JointLinearisation
+from credpart._bootstrap.linear import NEAR_FIXED_POINT, Candidate, JointLinearisation
 from credpart._bootstrap.refits import Plan, RefittedChunk, join
 from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._threads import one_blas_thread
@@ -297,7 +297,7 @@ OBJECTIONS = (
     ),
     Objection(
         "distance",
-        lambda value: not value <= NEAR,
+        lambda value: not value <= NEAR_FIXED_POINT,
         "the fit is {:.1g} standard errors from its maximum",
     ),
     Objection(

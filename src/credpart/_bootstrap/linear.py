@@ -43,9 +43,9 @@ from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.posteriors import bayes_rule
 
 STEP = 1e-5  # of the differences that the derivative of the M-step is found by, relative
-SETTLED = 1e-11  # relative change of natural parameters at which a repeated M-step has converged
+M_STEP_CONVERGED = 1e-11  # relative change of natural parameters in the last of repeated M-steps
 MOST_M_STEPS = 300
-NEAR = 0.05  # standard deviations of a replicate that the fit may be away from the fixed point
+NEAR_FIXED_POINT = 0.05  # standard deviations of a replicate that the fit may be away from it
 MOST_PASSES = 4  # over the objects, until it is that near
 
 
@@ -80,16 +80,16 @@ class Candidate(NamedTuple):
         An M-step without a closed form only has to raise the likelihood: it is repeated.
         """
         b = len(statistics)
-        structure = np.full(b, self.fit.structure_code)
+        structure_code = np.full(b, self.fit.structure_code)
         params = map_params(lambda field: np.repeat(field, b, axis=0), self.params)
         with np.errstate(all="ignore"):  # moved statistics may be those of no mixture
             natural = natural_of(self.family, params)
             for _ in range(MOST_M_STEPS):
                 before = natural
-                params = self.family.m_step(statistics, structure, params)
+                params = self.family.m_step(statistics, structure_code, params)
                 natural = natural_of(self.family, params)
                 scale = np.abs(natural).max(axis=(1, 2), keepdims=True)
-                if not (np.abs(natural - before) > SETTLED * scale).any():
+                if not (np.abs(natural - before) > M_STEP_CONVERGED * scale).any():
                     break
         return params
 
@@ -222,7 +222,7 @@ class JointLinearisation:
             contribute = partial(contributions_to_sums, candidates)
             (products,) = rows.sum_over_blocks(partial(weighted_products, contribute))
             joint = cls._at(candidates, products, find_deviations(contribute, products))
-            if joint.distance <= NEAR or not np.isfinite(joint.distance):
+            if joint.distance <= NEAR_FIXED_POINT or not np.isfinite(joint.distance):
                 break
             moved = [part.candidate.moved_to(part.fixed_point[None]) for part in joint.parts]
             if not all(one.is_sound[0] for one in moved):
