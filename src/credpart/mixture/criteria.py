@@ -63,6 +63,9 @@ def may_be_chosen(
     two criteria at the fits, with standard ``deviations`` (m,), and what a model gains by being
     fitted again: ``scale`` times a chi-square variable with as many degrees of freedom as it has
     parameters, less its mean.  Each may be off by `N_DEVIATIONS` standard deviations.
+
+    >>> may_be_chosen(np.array([23.0, 25.0]), np.array([2.0, 2.0]), np.array([8, 8]), 1.0)
+    array([ True, False])
     """
     gain_deviations = scale * np.sqrt(2.0 * n_parameters)
     return np.asarray(deficits <= N_DEVIATIONS * (deviations + gain_deviations))
