@@ -48,7 +48,11 @@ LEVEL, TRUE = 0.9, 0.85  # level of the intervals; coverage from which a good ve
 TRUTHS = 10_000  # seed of the first data set that true coverage is measured on
 STEPS = 2  # advice that is followed one after the other
 REPLICATES = 300  # of a real data set: a recalibrated level leaves fewer beyond a bound
-NOTHING = ("no setting does", "No other sets of clusters help")  # advice that will not help
+NOTHING = (
+    "no setting does",
+    "no setting helps",
+    "No other sets of clusters help",
+)  # advice that will not help
 GRADES = ("poor", "caution", "good")
 
 

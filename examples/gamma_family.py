@@ -31,7 +31,7 @@ class Gamma(MixtureFamily):
         natural = np.concatenate([constants[..., None], -1.0 / s, a - 1.0], axis=-1)
         return natural @ features.mT  # (b, k, n)
 
-    def m_step(self, statistics, structure, previous):
+    def m_step(self, statistics, structure_code, previous):
         sizes, means = self.sizes_and_means(statistics)
         mean, mean_log = np.split(means, 2, axis=-1)
         gap = np.maximum(np.log(mean) - mean_log, 1e-6)  # near 0 for a spike on equal values

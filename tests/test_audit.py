@@ -225,7 +225,14 @@ def test_the_verdict_says_if_no_level_is_enough(found):
     poor = replace(found, is_reached=False, recommended_level=0.95)
     assert "0.95, the largest level for n_replicates=40, does not suffice" in poor.verdict
     assert "not enough" in repr(poor)
-    assert f"Use level={found.recommended_level}" in found.verdict
+    assert "too few to recommend a level: draw n_datasets=8 or more" in found.verdict
+    many = replace(found, n_datasets=8, standard_error=0.01)
+    for coverage, said in {
+        0.7: f"On these data sets, use level={found.recommended_level} for a coverage of 80 %.",
+        0.79: "That agrees with what was asked for.",
+        0.9: f"They are longer than need be: on these data sets level={found.recommended_level}",
+    }.items():
+        assert said in replace(many, coverage=coverage).verdict
 
 
 def test_data_sets_that_fail_are_counted(model, monkeypatch):
@@ -283,7 +290,7 @@ def test_data_with_missing_categories_are_drawn_with_missing_cells():
     model = CalibratedClustering(2, model="latent-class", n_replicates=10, level=0.5)
     result = model.fit(survey).result_
     design = _audit.make_design(result, 10)
-    drawn = design.draw(default_rng(1))
+    drawn = design.draw(default_rng(1))[0]
     assert drawn.levels == result.data.levels
     share_missing = np.isnan(drawn.values).mean()
     assert share_missing == pytest.approx(np.isnan(result.data.values).mean(), abs=0.05)
@@ -403,3 +410,50 @@ def test_warnings_of_the_data_sets_do_not_reach_the_user(recwarn):
     audit(few.fit(make_mixture1(25, random_state=0).X), 2)
     during = [one for one in recwarn if issubclass(one.category, CredpartWarning)]
     assert len(during) <= 1  # that of the fit itself
+
+
+def grouped_fit(**design):
+    sample = make_mixture1(240, random_state=0)
+    model = CalibratedClustering(3, model="EII", n_replicates=40, level=0.8, random_state=0)
+    return sample, model.fit(sample.X, **{name: make(sample) for name, make in design.items()})
+
+
+def uneven(sample):
+    """Twelve groups, most objects of which are of one cluster."""
+    rng = default_rng(1)
+    return np.where(rng.random(240) < 0.8, 4 * sample.y, 0) + rng.integers(4, size=240)
+
+
+def test_drawn_objects_are_in_groups_that_differ_as_those_of_the_data():
+    sample, model = grouped_fit(groups=uneven)
+    units = _audit.UnitsByComponent.of(model.result_)
+    labels = np.repeat([0, 1, 2], 20_000)
+    drawn = units.assign(labels, default_rng(0)).groups
+    groups, posteriors = uneven(sample), model.result_.posteriors
+    for g in range(12):
+        for k in range(3):
+            share = posteriors[groups == g, k].sum() / posteriors[:, k].sum()
+            found = (drawn[labels == k] == g).mean()
+            assert found == pytest.approx(share, abs=0.02)  # four standard errors are .014
+
+
+def test_data_sets_with_groups_have_intervals_that_allow_for_them():
+    _, alone = grouped_fit()
+    _, model = grouped_fit(groups=uneven)
+    assert audit(model, 3).length > 1.2 * audit(alone, 3).length
+
+
+def test_groups_of_one_object_are_audited_as_no_groups():
+    _, alone = grouped_fit()
+    _, model = grouped_fit(groups=lambda sample: np.arange(240))
+    assert audit(model, 2).to_dict() == audit(alone, 2).to_dict()
+
+
+def test_strata_are_drawn_too():
+    _, model = grouped_fit(groups=uneven, strata=lambda sample: uneven(sample) % 2)
+    design = _audit.make_design(model.result_, 40)
+    drawn = design.draw(default_rng(0))[1]
+    assert len(drawn.groups) == len(drawn.strata) == 240
+    pairs_seen = set(zip(drawn.groups.tolist(), drawn.strata.tolist(), strict=True))
+    assert len(pairs_seen) == len(set(drawn.groups.tolist()))  # a group is in one stratum
+    assert audit(model, 2).n_failed == 0

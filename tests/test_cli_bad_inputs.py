@@ -78,7 +78,8 @@ ERRORS = {  # number: file, options, message
     "4 text column": (
         csv(FRAME.assign(kind="x")),
         {},
-        "got 'x' in column 'kind', row 1. Leave the column out with --drop kind, or name it as",
+        "got 'x' in column 'kind', row 1. Leave the column out with --drop kind, name it as "
+        "--id-column or --label-column, or take its categories with --model mixed.$",
     ),
     "5 text cell": (csv(changed(5, 1, "3,5")), {}, "got '3,5' in column 'sepal_width', row 6"),
     "5 NA": (

@@ -29,8 +29,8 @@ from credpart._bootstrap.deviations import (
 )
 from credpart._bootstrap.draws import RESAMPLING, counts_of_units
 from credpart._bootstrap.guard import paired_refits, resampled_e_step
-from credpart._bootstrap.large_samples import attempt_linear, stratified_rows, with_a_chance
-from credpart._bootstrap.linear import JointLinearisation, influences
+from credpart._bootstrap.large_samples import attempt_in_memory, stratified_rows, with_a_chance
+from credpart._bootstrap.linear import JointLinearisation, contributions_to_sums
 from credpart._bootstrap.refits import Plan
 from credpart._bootstrap.units import Design, Units
 from credpart.cli import main
@@ -64,18 +64,17 @@ def rows_of(X, weights=None, n_jobs=None):
 
 
 def linearised(X, *fits, weights=None):
-    return JointLinearisation.of(rows_of(X, weights), fits, IndependentObjects(POISSON))
+    return JointLinearisation.of(rows_of(X, weights), fits, IndependentObjects.deviations)
 
 
 def plan_of(X, *fits, weights=None, resampling="nonparametric", criterion="bic"):
     objects = distinct(X, np.ones(len(X)) if weights is None else weights)
     limits = Limits(1e-9, 2000)
-    choice = len(fits) > 1
-    return Plan(objects, fits, resampling, criterion, "fallback", limits, is_choice=choice)
+    return Plan.of(objects, fits, resampling, criterion, "fallback", limits, "full")
 
 
 def attempt(X, *fits, B=200, **options):
-    return attempt_linear(plan_of(X, *fits, **options), SeedSequence(0).spawn(B), None)
+    return attempt_in_memory(plan_of(X, *fits, **options), SeedSequence(0).spawn(B), None)
 
 
 def em_map(X, fit, part, statistics):
@@ -118,7 +117,9 @@ def test_products_hold_statistics_and_information():
     # The literal sums of facts that the products K are said to contain.
     X, fit = X3[:40], FITS["VVV"]
     (part,) = linearised(X3, fit).parts
-    (products,) = weighted_products(partial(influences, [part.candidate]), X, np.full(40, 2.0), 0)
+    (products,) = weighted_products(
+        partial(contributions_to_sums, [part.candidate]), X, np.full(40, 2.0), 0
+    )
     phi, r = fit.family.features(X), fit.posteriors(X)
     k, p = r.shape[1], phi.shape[1]
     K = np.zeros((k * p, k * p))
@@ -155,7 +156,7 @@ def test_mean_statistics_are_inverted_by_the_m_step(name):
 def test_sums_over_blocks_are_those_over_all_rows(monkeypatch):
     monkeypatch.setattr("credpart._bootstrap.block_sums.BLOCK_ROWS", 64)
     (part,) = linearised(X3, FITS["EEE"]).parts
-    kernel = partial(weighted_products, partial(influences, [part.candidate]))
+    kernel = partial(weighted_products, partial(contributions_to_sums, [part.candidate]))
     (whole,) = kernel(X3, np.ones(len(X3)), 0)
     (one,), (two,) = (rows_of(X3, n_jobs=jobs).sum_over_blocks(kernel) for jobs in (1, 2))
     np.testing.assert_allclose(one, whole, rtol=1e-12, atol=1e-9)
@@ -425,10 +426,10 @@ def test_deviations_of_groups_and_strata_are_those_of_the_samples_of_refits(resa
     units, row = design.units(objects, weights), RESAMPLING[resampling]
     plan = replace(plan_of(X, fit, weights=weights, resampling=resampling), units=units)
     sampling, seeds = large_samples.sampling_of(plan), SeedSequence(0).spawn(400)
-    joint = JointLinearisation.of(rows_of(objects.X, objects.weights), [fit], sampling)
+    joint = JointLinearisation.of(rows_of(objects.X, objects.weights), [fit], sampling.deviations)
     drawn = row.draw(objects, fit, [np.random.default_rng(s) for s in seeds], units).weights
     np.testing.assert_allclose(drawn[:5], sampling.weights(seeds[:5])(objects.weights, 0))
-    U = influences([joint.parts[0].candidate], objects.X)[:, :-1]
+    U = contributions_to_sums([joint.parts[0].candidate], objects.X)[:, :-1]
     literal = (drawn - objects.weights) @ U
     deviations = joint.deviations.draw(seeds)
     np.testing.assert_allclose(deviations, literal, atol=1e-8 * np.abs(literal).max())
@@ -443,7 +444,8 @@ def test_groups_of_one_object_have_the_covariance_of_independent_objects():
     content = csr_array(np.eye(len(objects.X)) * objects.weights)
     units = Units(content, np.ones(len(objects.X)), (slice(0, len(objects.X)),))
     sampling = DrawnUnits(objects.X, float(ones.sum()), units, counts_of_units)
-    grouped = JointLinearisation.of(rows_of(objects.X, objects.weights), [FITS["EEE"]], sampling)
+    rows = rows_of(objects.X, objects.weights)
+    grouped = JointLinearisation.of(rows, [FITS["EEE"]], sampling.deviations)
     larger = joint.C * len(X3) / (len(X3) - 1.0)  # one unit less is drawn
     np.testing.assert_allclose(grouped.C, larger, atol=1e-9 * np.abs(joint.C).max())
 

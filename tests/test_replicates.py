@@ -9,8 +9,6 @@ from scipy.sparse import csr_array
 from scipy.stats import multivariate_normal
 
 from credpart import (
-    CalibratedClustering,
-    audit,
     bootstrap,
     fit_mixture,
     pairwise_intervals,
@@ -19,7 +17,7 @@ from credpart import (
 from credpart._bootstrap import algorithm1
 from credpart._bootstrap.algorithm1 import chunk_size
 from credpart._bootstrap.draws import RESAMPLING, Draws, counts_of_units
-from credpart._bootstrap.refits import GroupRefit, Plan, have_a_chance, refit_chunk
+from credpart._bootstrap.refits import FamilyRefit, Plan, have_a_chance, refit_chunk
 from credpart._bootstrap.units import Design, Units
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
@@ -415,17 +413,15 @@ def test_groups_change_nothing_by_their_names_or_the_order_of_rows():
             {"groups": DONORS, "resampling": "parametric"},
             "`resampling` must draw weights where `groups` are given, got 'parametric'",
         ),
+        (
+            {"strata": DONORS % 2, "resampling": "parametric"},
+            "where `strata` are given, got 'parametric'. Samples from a mixture have no strata",
+        ),
     ],
 )
 def test_groups_that_cannot_be_resampled(options, message):
     with pytest.raises(InputError, match=message):
         bootstrap(SMALL, FIT, 20, random_state=0, **options)
-
-
-def test_an_audit_refuses_groups():
-    model = CalibratedClustering(3, model="EII", n_replicates=20, random_state=0)
-    with pytest.raises(InputError, match="`model` must be fitted without groups and strata, got"):
-        audit(model.fit(SMALL, groups=DONORS))
 
 
 # --- a structure chosen in each replicate
@@ -471,14 +467,14 @@ def test_a_late_winner_that_becomes_spurious_counts_as_degenerate(
     monkeypatch, regularization, status
 ):
     # Its criterion was found before it was run to the tight tolerance.
-    def become_spurious(self, winners, goals):
+    def become_spurious(self, winners):
         mine, params = winners.slot[:, None] == 3, winners.params
         flatness = np.where(mine, 1e4, params.flatness)
         proportions = np.where(mine, [0.05, 0.45, 0.5], params.proportions)
         spike = params._replace(flatness=flatness, proportions=proportions)
         return replace(winners, params=spike)
 
-    monkeypatch.setattr(GroupRefit, "finish", become_spurious)
+    monkeypatch.setattr(FamilyRefit, "finish", become_spurious)
     fits = list(select_mixture(SMALL, 3, ["VVI", "VVV"]).fits.values())
     with pytest.warns(DegeneracyWarning):
         replicates = bootstrap(SMALL, fits, 8, regularization=regularization, random_state=0)
@@ -486,7 +482,7 @@ def test_a_late_winner_that_becomes_spurious_counts_as_degenerate(
 
 
 def test_without_a_choice_no_criterion_is_computed(monkeypatch):
-    monkeypatch.delattr(GroupRefit, "criterion")
+    monkeypatch.delattr(FamilyRefit, "criterion")
     assert len(bootstrap(SMALL, FIT, 4, random_state=0)) == 4
 
 

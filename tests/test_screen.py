@@ -14,6 +14,7 @@ from rich.console import Console
 from credpart import _progress
 from credpart.cli import main
 from credpart.cli.blocks import TextRow, in_blocks
+from credpart.cli.screen import new_console
 from credpart.datasets import load_iris
 
 QUICK = ("--model", "VVI", "--clusters", "3", "--replicates", "20", "--seed", "1")
@@ -131,6 +132,21 @@ def test_select_drops_no_name_and_no_number(width, monkeypatch, capsys):
     assert all(shown.count(f"\n{model} ") == blocks for model in models)
     heads = [word for line in shown.splitlines() for word in line.split() if word.isdigit()]
     assert [int(word) for word in heads[:9]] == list(range(1, 10))
+
+
+def test_select_tells_of_a_number_that_is_nearly_as_good(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run("select", "iris", "--clusters", "1-4", "--model", "VEV") == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("3 clusters are only 0.8 lower, which is not strong evidence")
+
+
+def test_the_empty_set_can_be_read_in_every_locale(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    new_console().print("\N{EMPTY SET} 12 caf\N{LATIN SMALL LETTER E WITH ACUTE}")
+    stream.flush()
+    assert stream.buffer.getvalue().decode().strip() == "{} 12 caf?"
 
 
 def test_fit_says_what_to_do_next_and_names_clusters_by_number(folder, monkeypatch, capsys):

@@ -19,7 +19,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.random import Generator, SeedSequence
 
-from credpart._arrays import Array
+from credpart._arrays import Array, IntArray
+from credpart._bootstrap.units import Design
 from credpart._checks import Table, check_integer
 from credpart._memory import check_pairs
 from credpart._messages import Message, Setting
@@ -51,6 +52,12 @@ MOST_OBJECTS = 600  # of a data set whose pairs are counted: 179 700 pairs
 DECIMALS = 4  # of the recommended level
 ROUNDING = 1e-9  # by which a probability may miss a bound
 SHARE = 0.02  # of the replicates, that a contender was chosen by
+# How far below its level coverage may be before it is said, and before it is a problem.  The pairs
+# of a data set stand or fall together, so that 8 data sets measure coverage to within .05 or so: a
+# problem has to be larger than that by more than the standard error, else a fit that holds its
+# level would be one in every fifth audit.
+SHORTFALL, GREAT_SHORTFALL = 0.02, 0.05
+LEAST_DATA_SETS = 8  # of an audit that can say that a level holds
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -128,6 +135,33 @@ class Audit:
         return sum(self.failures.values())
 
     @property
+    def severity(self) -> str:
+        """Whether the intervals hold their level.
+
+        It is "ok", "note" if there are too few data sets to tell, "caution" or "problem".
+        """
+        return self._held(self.coverage, self.standard_error)
+
+    @property
+    def severity_partition(self) -> str:
+        """The same of [Bel, Pl]."""
+        return self._held(self.coverage_partition, self.standard_error_partition)
+
+    @property
+    def is_generous(self) -> bool:
+        """Whether the intervals cover more than was asked for, by more than two standard errors."""
+        return self.coverage - 2.0 * self.standard_error > self.nominal_level
+
+    def _held(self, coverage: float, error: float) -> str:
+        """Whether a coverage is the one asked for; its standard error may be NaN."""
+        wanted = self.nominal_level
+        if coverage >= wanted - SHORTFALL:
+            is_told = coverage - error >= wanted - GREAT_SHORTFALL
+            is_enough = self.n_datasets - self.n_failed >= LEAST_DATA_SETS
+            return "ok" if is_told and is_enough else "note"
+        return "problem" if coverage + error < wanted - GREAT_SHORTFALL else "caution"
+
+    @property
     def verdict(self) -> Message:
         """What the audit says, in two sentences."""
         found = (
@@ -141,8 +175,16 @@ class Audit:
             replicates = Setting("n_replicates", self.n_replicates)
             reached = f", does not suffice {wanted}. Take more replicates, or a simpler model."
             return Message(found, highest, replicates, reached)
+        if self.n_datasets - self.n_failed < LEAST_DATA_SETS:
+            few = "These data sets are too few to recommend a level: draw "
+            return Message(found, few, Setting("n_datasets", LEAST_DATA_SETS), " or more.")
         level = Setting("level", self.recommended_level)
-        return Message(found, "Use ", level, f" {wanted}.")
+        if self.is_generous:
+            longer = "They are longer than need be: on these data sets "
+            return Message(found, longer, level, f" was enough {wanted}.")
+        if self.severity == "ok":
+            return Message(found, "That agrees with what was asked for.")
+        return Message(found, "On these data sets, use ", level, f" {wanted}.")
 
     def summary(self) -> str:
         """The verdict, and what it rests on, as text."""
@@ -211,6 +253,41 @@ class Tally(NamedTuple):
     length_partition: Array  # (10,)
 
 
+class UnitsByComponent(NamedTuple):
+    """How the objects of each component are divided between groups, or strata, of the data."""
+
+    shares: Array  # (u, c), or (u, c + 1) with noise, which comes last; columns sum to 1
+    codes: Design  # of the units, (u,)
+
+    @classmethod
+    def of(cls, result: CalibratedResult) -> "UnitsByComponent | None":
+        """Those of a fit; None where objects were drawn one by one."""
+        given = [codes for codes in (result.groups, result.strata) if codes is not None]
+        if not given:
+            return None
+        _, first, unit = np.unique(
+            np.column_stack(given), axis=0, return_index=True, return_inverse=True
+        )
+        if len(first) == result.n_objects:  # each object is a group
+            return None
+        resp = result.posteriors
+        if result.has_noise:
+            resp = np.column_stack([resp, 1.0 - resp.sum(axis=1)])
+        columns = (result.weights[:, None] * resp).T
+        sizes = np.stack([np.bincount(unit.ravel(), column) for column in columns], axis=1)
+        shares = sizes / np.maximum(sizes.sum(axis=0), np.finfo(float).tiny)
+        codes = (None if all_ is None else all_[first] for all_ in (result.groups, result.strata))
+        return cls(shares, Design(*codes))
+
+    def assign(self, labels: IntArray, rng: Generator) -> Design:
+        """Groups and strata of new objects of these components; -1 is noise."""
+        unit = np.zeros(len(labels), dtype=np.intp)
+        for k in np.unique(labels):
+            rows = np.flatnonzero(labels == k)
+            unit[rows] = rng.choice(len(self.shares), len(rows), p=self.shares[:, k])
+        return Design(*(None if codes is None else codes[unit] for codes in self.codes))
+
+
 class AuditDesign(NamedTuple):
     """What every data set of an audit has in common."""
 
@@ -221,15 +298,20 @@ class AuditDesign(NamedTuple):
     data: Table  # those that were fitted, for the names of columns and for missing cells
     shares: Array  # (n,): the weights of the objects, sum 1
     n: int  # objects to draw
+    units: UnitsByComponent | None  # groups and strata, if the fit has them
 
-    def draw(self, rng: Generator) -> Table:
-        """A data set from the mixture, in which as many cells are missing as in the data."""
-        values = self.mixture.family.sample(self.mixture.internal, self.n, rng)[0]
+    def draw(self, rng: Generator) -> tuple[Table, Design]:
+        """A data set from the mixture, with its groups and strata.
+
+        As many cells are missing as in the data.
+        """
+        values, labels = self.mixture.family.sample(self.mixture.internal, self.n, rng)
         is_missing = np.isnan(self.data.values)
         if is_missing.any():
             like = rng.choice(len(is_missing), self.n, p=self.shares)
             values = np.where(is_missing[like], np.nan, values)
-        return self.data._replace(values=values, index=None)
+        design = Design() if self.units is None else self.units.assign(labels, rng)
+        return self.data._replace(values=values, index=None), design
 
 
 def audit(
@@ -282,6 +364,11 @@ def audit(
     objects, all of which are clustered, the pairs of 600 random ones are counted.  A data set that
     cannot be clustered is left out, counted in ``failures``, and warned of once.
 
+    If the fit has groups, so have the data sets: an object of a component is in each group with the
+    share of the component that the group has in the data.  So groups differ in how many objects of
+    each cluster they have, as they do in the data; that clusters of one group may be shifted from
+    those of another, the mixture does not know, and an audit does not see.
+
     The audit takes the mixture for true.  It sees what a small sample, a choice among models or too
     few objects for the parameters do to coverage, but not what a wrong model does: see `rivals`.
 
@@ -295,14 +382,6 @@ def audit(
     (0.9, True)
     """
     result = result_of(model)
-    if result.groups is not None or result.strata is not None:
-        raise InputError(
-            "model",
-            "be fitted without groups and strata",
-            Message("a fit with them"),
-            "Data sets drawn from a mixture have independent objects: an audit would say nothing "
-            "of intervals for objects that are not.",
-        )
     if result.known_labels is not None:
         raise InputError(
             "model",
@@ -360,6 +439,7 @@ def make_design(result: CalibratedResult, n_replicates: int) -> AuditDesign:
         data=result.data,
         shares=result.weights / total,
         n=n,
+        units=UnitsByComponent.of(result),
     )
 
 
@@ -414,11 +494,11 @@ def judge(design: AuditDesign, seed: SeedSequence) -> Tally | str:
     """Draw a data set, run the pipeline on it, and compare; or say why it could not be done."""
     drawing, fitting, sampling = seed.spawn(3)
     options = replace(design.options, seed=integer_seed(fitting))
-    data = design.draw(np.random.default_rng(drawing))
+    data, units = design.draw(np.random.default_rng(drawing))
     try:
         with warnings.catch_warnings(action="ignore", category=CredpartWarning):
             models = rows_of(design.models)
-            result = calibrate(data, np.ones(design.n), models, options, n_jobs=1)
+            result = calibrate(data, np.ones(design.n), models, options, units, n_jobs=1)
     except CredpartError as error:
         return str(error)
     rows = random_rows(design.n, MOST_OBJECTS, sampling)

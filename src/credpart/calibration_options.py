@@ -9,6 +9,8 @@ import numpy as np
 from credpart._arrays import Array, BoolArray
 from credpart._bootstrap.algorithm1 import REFITS
 from credpart._bootstrap.draws import RESAMPLING
+from credpart._bootstrap.refits import Plan
+from credpart._bootstrap.units import Units, needs_weights
 from credpart._checks import (
     check_choice,
     check_cluster_numbers,
@@ -28,6 +30,7 @@ from credpart.focal import (
 )
 from credpart.intervals import METHODS, replicates_needed
 from credpart.mixture.criteria import CONSISTENT, CRITERIA
+from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.known_labels import KnownLabels
 from credpart.mixture.models import check_noise
@@ -180,6 +183,13 @@ class CalibrationOptions:
         """When EM ends."""
         return Limits(self.tol, self.max_iter)
 
+    def plan(
+        self, objects: DistinctObjects, fits: tuple[MixtureFit, ...], units: Units | None = None
+    ) -> Plan:
+        """The bootstrap of fits of these objects."""
+        how = self.resampling, self.criterion, self.regularization, self.limits, self.refit
+        return Plan.of(objects, fits, *how, units)
+
     def replaced(
         self,
         n_clusters: int,
@@ -208,12 +218,7 @@ class CalibrationOptions:
     def with_labels(self, known: KnownLabels) -> "CalibrationOptions":
         """The options where labels are known: there are no fewer clusters than they name."""
         if not known.is_nothing and RESAMPLING[self.resampling].is_new:
-            raise InputError(
-                "resampling",
-                Message("draw weights where ", Name("labels"), " are given"),
-                self.resampling,
-                "Samples from a mixture have no labels: take 'nonparametric' or 'bayesian'.",
-            )
+            raise needs_weights("labels")
         numbers = known.numbers(self.n_clusters, is_auto=self.is_auto)
         return replace(self, n_clusters=tuple(numbers))
 

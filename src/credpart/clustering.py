@@ -464,8 +464,9 @@ class CalibratedClustering(NewObjectsMixin, ClusterMixin, BaseEstimator):  # typ
         sure: 128 (85.3 %), in {1} 50, {2} 42, {3} 36
         overlapping: 0 (0.0 %)
         undecided: 22 (14.7 %), between {2,3} 22
-        GOOD. Nothing speaks against this fit; whether its intervals hold their level was not
-        checked (no audit); other models were not compared. To check it: `diagnose(audit=8)`.
+        GOOD. Nothing that was checked speaks against this fit; whether its intervals hold their
+        level was not checked (no audit); other models were not compared. To check it:
+        `diagnose(audit=8)`.
         """
         check_is_fitted(self)
         return summarise(self.result_)

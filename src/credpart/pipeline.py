@@ -7,7 +7,6 @@ from numpy.random import SeedSequence
 
 from credpart._arrays import Array
 from credpart._bootstrap.algorithm1 import run_bootstrap
-from credpart._bootstrap.refits import Plan
 from credpart._bootstrap.units import Design
 from credpart._checks import Table, WeightedTable
 from credpart._columns import sortable
@@ -53,17 +52,7 @@ def calibrate(
     with shown("bootstrap", verbose, timings) as progress:  # Algorithm 1, lines 1-3
         fits = SELECTIONS[options.selection](selection)
         objects = distinct(read.values, weights)
-        plan = Plan(
-            objects,
-            fits,
-            options.resampling,
-            options.criterion,
-            options.regularization,
-            options.limits,
-            options.refit,
-            is_choice=len(fits) > 1,
-            units=design.units(objects, weights),
-        )
+        plan = options.plan(objects, fits, design.units(objects, weights))
         seeds = SeedSequence(options.seed).spawn(options.n_replicates)
         replicates = run_bootstrap(plan, seeds, n_jobs, progress)
     with shown("intervals", verbose, timings) as progress:  # Algorithm 1, lines 4-11

@@ -15,8 +15,9 @@ from credpart import (
     diagnose,
     fit_mixture,
     rivals,
+    select_mixture,
 )
-from credpart._messages import Setting
+from credpart._messages import Setting, in_words
 from credpart.cli.vocabulary import ShellVocabulary
 from credpart.datasets import load_iris, make_mixture1
 from credpart.diagnostics import Diagnosis, Finding, findings, henze_zirkler
@@ -61,8 +62,9 @@ def test_the_right_model_is_good(good):
     found = quick(good)
     assert found.grade == "good"
     assert found.verdict == (
-        "Nothing speaks against this fit; whether its intervals hold their level was not checked "
-        "(no audit); other models were not compared. To check it: `diagnose(audit=8)`."
+        "Nothing that was checked speaks against this fit; whether its intervals hold their level "
+        "was not checked (no audit); other models were not compared. To check it: "
+        "`diagnose(audit=8)`."
     )
     assert {f.severity for f in found.findings} == {"ok", "note"}
     assert found.advice == ()
@@ -257,7 +259,8 @@ def test_clusters_that_are_too_small_are_not_to_be_more(evidence):
     assert findings.edge(seen).advice == ""
     found = findings.smallest_cluster(seen)
     assert found.severity == "problem"
-    assert found.change == "model.set_params(model=['VVI', 'EEI']).fit(X)"
+    # EII, which the objects were drawn from, is nested in VVV and has a higher BIC.
+    assert found.change == "model.set_params(n_clusters=3, model='EII').fit(X)"
     assert findings.edge(seen._replace(sizes=np.full(3, 50.0))).advice == "Try more clusters."
 
 
@@ -277,8 +280,52 @@ def test_what_to_type_is_in_the_words_of_the_shell(good):
     short = replace(audit(good, 1, n_replicates=200), coverage=0.8, recommended_level=0.96)
     command = ["credpart", "fit", "a b.csv", "--level=0.9", "--clusters", "3", "--out", "out-2"]
     found = diagnose(good, audit=short, rivals=False).in_words(ShellVocabulary(command=command))
-    again = "credpart fit 'a b.csv' --level=0.9 --clusters 3 --out out-2 --recalibrate"
+    again = "credpart fit 'a b.csv' --level=0.9 --clusters 3 --out out-2-recalibrate --recalibrate"
     assert found.advice[0].change == again
+
+
+def test_two_pieces_of_advice_have_folders_of_their_own():
+    words = ShellVocabulary(command=["credpart", "fit", "a.csv", "--out", "out"])
+    settings = Setting("n_clusters", 4), Setting("model", ["VEV", "EEE"])
+    one = in_words(findings.change_of(settings[:1]), words)
+    two = in_words(findings.change_of(settings[1:]), words)
+    assert one == "credpart fit a.csv --out out-clusters-4 --clusters 4"
+    assert two == "credpart fit a.csv --out out-model-VEV-EEE --model VEV,EEE"
+
+
+def test_simpler_mixtures_are_advised_only_if_the_data_do_not_speak_against_them(evidence):
+    X = load_iris().X.to_numpy()
+    names = ["EEI", "VEV", "VVV"]
+    selection = select_mixture(X, [2, 3], names)
+    seen = evidence._replace(selection=selection, mixture=selection.fits[3, "VEV"])
+    advice, change = findings._simpler(seen)
+    assert advice.startswith("Fit a simpler mixture")
+    assert change == "model.set_params(n_clusters=2, model='VEV').fit(X)"
+    # Of two clusters VEV is the best, and EEI is behind by hundreds.
+    seen = seen._replace(mixture=selection.fits[2, "VEV"])
+    assert findings._simpler(seen) == (findings.NOTHING_SIMPLER, "")
+    alone = replace(selection, fits={(2, "VEV"): selection.fits[2, "VEV"]})
+    advice, change = findings._simpler(seen._replace(selection=alone))
+    assert advice.startswith("Fit fewer clusters or a more constrained model")
+    assert change == ""
+
+
+def test_replicates_that_did_not_converge_want_more_iterations(evidence):
+    slow = replace(evidence.replicates, status=np.full(200, Status.NOT_CONVERGED))
+    found = findings.replicates(evidence._replace(replicates=slow))
+    assert found.severity == "problem"
+    assert found.change == "model.set_params(max_iter=10000).fit(X)"
+
+
+def test_masses_that_an_audit_finds_short_are_told(good):
+    short = replace(
+        audit(good, 8, n_replicates=200), coverage_partition=0.7, standard_error_partition=0.02
+    )
+    found = {f.topic: f for f in diagnose(good, audit=short, rivals=False).findings}
+    finding = found["fit to the intervals"]
+    assert finding.severity == "note"
+    assert "on data sets drawn from the mixture they hold 70 % of the pairs" in finding.text
+    assert finding.change == "model.refit_partition(weaken=True)"
 
 
 def test_few_replicates_are_judged_only_if_that_is_asked_for():
@@ -469,7 +516,7 @@ def test_fewer_clusters_than_one_are_not_advised(evidence):
     mixture = replace(fit_mixture(GOOD, 1, "EII"), status=Status.REGULARISED)
     one = evidence._replace(mixture=mixture, sizes=np.ones(1), normality=table(np.nan))
     for check in (findings.replicates, findings.smallest_cluster):
-        assert check(one).advice.startswith("Fit a more constrained model")
+        assert check(one).advice == findings.NOTHING_SIMPLER
     assert "about 1 object for" in findings.smallest_cluster(one).text
 
 
@@ -615,7 +662,7 @@ def test_large_clusters_are_tested_on_the_same_subset(monkeypatch, evidence):
     pd.testing.assert_frame_equal(one, two)
     assert (one["rows"] == 40).all()
     text = findings.normality(evidence._replace(normality=one)).text
-    assert "on 40 random objects of each larger cluster" in text
+    assert "(on 40 random rows, weighted)" in text
 
 
 def test_a_component_without_objects_has_no_test():

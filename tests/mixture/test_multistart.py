@@ -41,9 +41,8 @@ def batch(objective, ends=None, slot=None, status=None, is_spurious=None):
     return Mixtures(params, np.zeros((b, 1, 1)), objective, zeros, status, zeros, zeros, slot)
 
 
-def value(mixtures):
-    is_refused = mixtures.is_degenerate | mixtures.params.is_spurious
-    return np.where(is_refused, -np.inf, mixtures.objective)
+def is_sound(mixtures):
+    return ~(mixtures.is_degenerate | mixtures.params.is_spurious)
 
 
 @pytest.fixture
@@ -67,7 +66,7 @@ def test_the_most_promising_candidate_of_each_slot_is_run_first(runs):
     found = best_first(
         None,
         batch([-5.0, -3.0, -9.0, -8.0], ends=[-2.0, -1.0, -4.0, -4.0], slot=[0, 0, 1, 1]),
-        Policy(value),
+        Policy(is_sound),
         LIMITS,
     )
     assert runs == [[-3.0, -8.0]]  # the others are below what was reached
@@ -76,7 +75,7 @@ def test_the_most_promising_candidate_of_each_slot_is_run_first(runs):
 
 def test_another_candidate_is_run_only_if_it_could_still_win(runs):
     # the second may gain 3 on the others, and is run; the third is too far below
-    policy = Policy(value, margin=lambda mixtures: np.full(len(mixtures), 3.0))
+    policy = Policy(is_sound, margin=lambda mixtures: np.full(len(mixtures), 3.0))
     found = best_first(None, batch([-5.0, -7.0, -9.0], ends=[-4.9, -4.0, -0.1]), policy, LIMITS)
     assert runs == [[-5.0, -7.0]]
     assert found.values.tolist() == [-4.0]
@@ -86,32 +85,66 @@ def test_another_candidate_is_run_only_if_it_could_still_win(runs):
 def test_where_the_best_candidate_is_refused_the_next_best_is_run(runs, lost):
     candidates = batch([-3.0, -4.0, -5.0, -6.0], ends=[lost, lost, -2.0, -1.0])
 
-    def refuse(mixtures):
-        is_spike = mixtures.objective == -1.0
-        return np.where(mixtures.is_degenerate | is_spike, -np.inf, mixtures.objective)
+    def is_no_spike(mixtures):
+        return ~(mixtures.is_degenerate | (mixtures.objective == -1.0))
 
-    found = best_first(None, candidates, Policy(refuse), LIMITS)
+    found = best_first(None, candidates, Policy(is_no_spike), LIMITS)
     assert runs == [[-3.0], [-4.0], [-5.0]]
     assert found.values.tolist() == [-2.0]
 
 
 def test_where_all_candidates_are_refused_one_of_them_is_the_answer(runs):
-    found = best_first(None, batch([-3.0, -4.0], ends=[np.nan, np.nan]), Policy(value), LIMITS)
+    found = best_first(None, batch([-3.0, -4.0], ends=[np.nan, np.nan]), Policy(is_sound), LIMITS)
     assert found.values.tolist() == [-np.inf]
     assert found.answers.status.tolist() == [DEGENERATE]
 
 
 def test_candidates_that_have_ended_are_not_run_again(runs):
     candidates = batch([-3.0, -1.0, -2.0], status=[Status.OK, DEGENERATE, UNDER_WAY])
-    found = best_first(None, candidates, Policy(value), LIMITS)
+    found = best_first(None, candidates, Policy(is_sound), LIMITS)
     assert runs == [[-2.0]]
     assert found.values.tolist() == [-2.0]
+
+
+def test_candidates_that_cannot_reach_the_goal_of_their_slot_are_not_run(runs):
+    policy = Policy(is_sound, margin=lambda mixtures: np.full(len(mixtures), 1.0))
+    candidates = batch([-3.0, -2.5, -6.0, -7.0], ends=[-2.9, np.nan, 0.0, 0.0], slot=[0, 1, 1, 2])
+    found = best_first(None, candidates, policy, LIMITS, goals=np.array([-2.0, -2.0, -2.0]))
+    assert runs == [[-3.0, -2.5]]  # potentials equal to the goal are enough
+    # Where no other is sound they are answers, and it shows that they have not converged.
+    assert found.values.tolist() == [-2.9, -6.0, -7.0]
+    assert found.answers.status.tolist() == [Status.OK, UNDER_WAY, UNDER_WAY]
+
+
+def test_while_mixtures_are_run_no_criterion_is_computed(monkeypatch):
+    is_running = False
+
+    def run(problem, mixtures, limits, early_stopping):
+        nonlocal is_running
+        is_running = True
+        n_iter = np.array([multistart.UNSOUND, multistart.UNSOUND + 1, multistart.UNSOUND + 1])
+        trial = replace(mixtures, n_iter=n_iter)
+        assert early_stopping(trial, np.zeros(3)).tolist() == [False, False, True]
+        is_running = False
+        return replace(mixtures, status=np.full(3, Status.OK))
+
+    def criterion(mixtures):
+        assert not is_running
+        return mixtures.objective
+
+    monkeypatch.setattr(multistart, "maximise", run)
+    candidates = batch([-3.0, -4.0, -5.0], slot=[0, 1, 2])
+
+    def third_is_spurious_while_running(mixtures):
+        return ~(is_running & (mixtures.slot == 2))
+
+    best_first(None, candidates, Policy(third_is_spurious_while_running, criterion), LIMITS)
 
 
 def test_of_equal_answers_that_of_the_first_start_is_kept(runs):
     candidates = batch([-3.0 - 1e-9, -3.0], status=[Status.OK, Status.OK])
     candidates = replace(candidates, n_iter=np.array([7, 5]))
-    found = best_first(None, candidates, Policy(value), LIMITS)
+    found = best_first(None, candidates, Policy(is_sound), LIMITS)
     assert found.answers.n_iter.tolist() == [7]
     assert runs == []
 
@@ -129,7 +162,7 @@ def test_new_answers_are_offered_to_others_until_nothing_changes(runs):
         return None
 
     candidates = batch([-5.0, -8.0], slot=[0, 1], status=[Status.OK, Status.OK])
-    found = best_first(None, candidates, Policy(value, more_starts=more_starts), LIMITS)
+    found = best_first(None, candidates, Policy(is_sound, more_starts=more_starts), LIMITS)
     assert seen == [[0, 1], [1], [0]]
     assert runs == [[-6.0], [-4.5]]  # what is behind the answer is not run
     assert found.values.tolist() == [-0.5, -1.0]
@@ -142,7 +175,7 @@ def test_a_refused_answer_is_not_offered_to_others(runs):
         seen.append(new.tolist())
 
     candidates = batch([-5.0, -8.0], ends=[-5.0, np.nan], slot=[0, 1])
-    best_first(None, candidates, Policy(value, more_starts=more_starts), LIMITS)
+    best_first(None, candidates, Policy(is_sound, more_starts=more_starts), LIMITS)
     assert seen == [[], [0]]
 
 
@@ -154,7 +187,7 @@ def test_an_answer_that_is_only_as_good_is_not_offered(runs):
         return batch([-4.0], ends=[-5.0 + 1e-9]) if len(seen) == 1 else None
 
     candidates = batch([-5.0], status=[Status.OK])
-    best_first(None, candidates, Policy(value, more_starts=more_starts), LIMITS)
+    best_first(None, candidates, Policy(is_sound, more_starts=more_starts), LIMITS)
     assert seen == [[0], []]
 
 
@@ -168,7 +201,7 @@ def relative(gains, objective):
 def test_who_is_too_far_behind_is_given_up():
     objective = np.array([-100.0, -120.0, -200.0, -300.0])
     trial = batch(objective, slot=[0, 0, 0, 1])
-    stop = EarlyStopping(value, 2)
+    stop = EarlyStopping(is_sound, 2)
     gains = relative(np.full(4, 50.0 / CATCH_UP), objective)  # so that 50 are made up for in time
     assert stop(trial, gains).tolist() == [False, False, True, False]
     assert not stop(trial, 4.0 * gains).any()
@@ -180,7 +213,7 @@ def test_who_is_too_far_behind_is_given_up():
     "flaw", [{"status": [DEGENERATE, UNDER_WAY]}, {"is_spurious": [True, False]}]
 )
 def test_nobody_is_given_up_because_of_a_leader_that_is_refused(flaw):
-    stop = EarlyStopping(value, 1)
+    stop = EarlyStopping(is_sound, 1)
     trial = batch([-1.0, -900.0], **flaw)
     for _ in range(3):
         assert not stop(trial, relative([1e-6, 1e-6], trial.objective))[1]

@@ -13,17 +13,17 @@ from credpart.mixture.models import MODELS
 from credpart.mixture.optimisation.convergence import Limits, Status
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.search.grid_search import (
-    GROUP,
+    BATCH,
     FamilySearch,
     RelatedStarts,
+    batches_of_numbers,
     distinct_partitions,
     find_flaw,
     grid_search,
-    grouped,
     model_sets,
 )
 from credpart.mixture.search.initialisation import starting_partitions
-from credpart.mixture.search.multistart import EarlyStopping, best_of_slots
+from credpart.mixture.search.multistart import EarlyStopping, Policy, best_of_slots
 
 LIMITS = Limits(1e-9, 2000)
 
@@ -83,7 +83,7 @@ def test_a_component_without_objects_is_a_flaw(cloud):
     # With three clusters the third is empty; with two it is only what pads the batch.
     mixtures = from_partitions(search, [{2: labels, 3: labels}])
     is_empty = np.array([c == 3 for c, _ in search.cells])[mixtures.slot]
-    np.testing.assert_array_equal(np.isinf(search.value(mixtures)), is_empty)
+    np.testing.assert_array_equal(~search.is_sound(mixtures), is_empty)
     found = search.run([{2: labels, 3: labels}], {})
     for (c, _), answer in found.items():
         assert answer.flaw == ("a component has no objects" if c == 3 else "")
@@ -136,19 +136,19 @@ def test_cells_side_by_side_are_cells_alone(cloud):
         assert found.mixture.params.means.shape == (1, c, 2)
 
 
-@pytest.mark.parametrize("width", [1, GROUP // 100, GROUP // 12, GROUP])
-def test_numbers_of_clusters_are_grouped_by_the_size_of_the_problem(width):
+@pytest.mark.parametrize("width", [1, BATCH // 100, BATCH // 12, BATCH])
+def test_numbers_of_clusters_are_batched_by_the_size_of_the_problem(width):
     numbers = [1, 2, 3, 5, 8, 9]
-    groups = grouped(numbers, width)
-    assert [c for group in groups for c in group] == numbers
-    for group in groups:
-        assert len(group) == 1 or len(group) * max(group) * width <= GROUP
-    for one, other in pairwise(groups):  # none could have been longer
-        assert (len(one) + 1) * other[0] * width > GROUP
+    batches = batches_of_numbers(numbers, width)
+    assert [c for batch in batches for c in batch] == numbers
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(batch) * width <= BATCH
+    for one, other in pairwise(batches):  # none could have been longer
+        assert (len(one) + 1) * other[0] * width > BATCH
 
 
-def test_groups_change_no_answer(cloud, answers, monkeypatch):
-    monkeypatch.setattr("credpart.mixture.search.grid_search.GROUP", 1)
+def test_batches_change_no_answer(cloud, answers, monkeypatch):
+    monkeypatch.setattr("credpart.mixture.search.grid_search.BATCH", 1)
     for cell, alone in searched(cloud, [1, 2, 4], list(STRUCTURES)).items():
         assert loglik_of(alone) == pytest.approx(loglik_of(answers[cell]), rel=1e-7)
 
@@ -197,10 +197,12 @@ def test_starts_that_are_given_up_cost_no_cell(cloud):
     start = from_partitions(search, starting_partitions(cloud, [3], 4))
     limits = Limits(1e-5, 2000)
     every = maximise(search.problem, start, limits)
-    some = maximise(search.problem, start, limits, EarlyStopping(search.value, len(search.cells)))
+    some = maximise(
+        search.problem, start, limits, EarlyStopping(search.is_sound, len(search.cells))
+    )
     assert (some.status == Status.NOT_CONVERGED).sum() > 5
     best, kept = (
-        found.objective[best_of_slots(search.value(found), found.slot, limits.tol)]
+        found.objective[best_of_slots(Policy(search.is_sound).value(found), found.slot, limits.tol)]
         for found in (every, some)
     )
     np.testing.assert_allclose(kept, best, atol=0.1)
@@ -290,7 +292,7 @@ def test_no_cell_of_pairs_of_equal_rows():
 
 
 def test_progress_rises_to_one(cloud, monkeypatch):
-    monkeypatch.setattr("credpart.mixture.search.grid_search.GROUP", 1)
+    monkeypatch.setattr("credpart.mixture.search.grid_search.BATCH", 1)
     shares = []
     searched(cloud, [1, 2, 3], ["EII", "VII"], progress=lambda _, share: shares.append(share))
     assert shares == pytest.approx([1 / 3, 2 / 3, 1.0])

@@ -20,9 +20,9 @@ from credpart.mixture.search.initialisation import (
     balance,
     ellipsoidal,
     ellipsoidal_cost,
-    group_moments,
+    initial_sets,
     scale,
-    small_groups,
+    set_moments,
     sphere,
     starting_partitions,
     unite,
@@ -84,7 +84,7 @@ def test_agglomeration_is_that_of_mclust(data):
 
 
 def test_agglomeration_merges_the_cheapest_pair():
-    # the literal form: all pairs of groups, from the data, at every step
+    # the literal form: all pairs of sets, from the data, at every step
     Z = balance(make_mixture3(25, random_state=0).X)
     offset = (Z**2).mean()
 
@@ -94,20 +94,17 @@ def test_agglomeration_merges_the_cheapest_pair():
         with np.errstate(invalid="ignore"):  # one object has no spread
             return ellipsoidal_cost(np.array(len(rows) + 0.0), W, offset)
 
-    groups = [[i] for i in range(25)]
-    while len(groups) > 4:
-        pairs = [(i, j) for j in range(len(groups)) for i in range(j)]
-        rises = [
-            cost_of(groups[i] + groups[j]) - cost_of(groups[i]) - cost_of(groups[j])
-            for i, j in pairs
-        ]
+    sets = [[i] for i in range(25)]
+    while len(sets) > 4:
+        pairs = [(i, j) for j in range(len(sets)) for i in range(j)]
+        rises = [cost_of(sets[i] + sets[j]) - cost_of(sets[i]) - cost_of(sets[j]) for i, j in pairs]
         i, j = pairs[int(np.argmin(rises))]
-        groups[i] += groups.pop(j)
+        sets[i] += sets.pop(j)
     expected = np.empty(25, dtype=int)
-    for k, members in enumerate(groups):
+    for k, members in enumerate(sets):
         expected[members] = k
     cost = partial(ellipsoidal_cost, offset=offset)
-    found = agglomerate(group_moments(Z, np.arange(25)), cost, [4])[4]
+    found = agglomerate(set_moments(Z, np.arange(25)), cost, [4])[4]
     assert adjusted_rand_score(expected, found) == 1.0
 
 
@@ -120,19 +117,19 @@ def test_partitions_are_nested():
         assert len(pairs) == many
 
 
-def test_merged_groups_are_the_groups_of_the_union():
+def test_merged_sets_are_the_sets_of_the_union():
     Z = np.random.default_rng(0).standard_normal((30, 3))
     labels = np.arange(30) % 5
-    groups = group_moments(Z, labels)
-    sizes, scatter = unite(groups.at([1]), groups.at([3, 4]))
+    sets = set_moments(Z, labels)
+    sizes, scatter = unite(sets.at([1]), sets.at([3, 4]))
     for place, other in enumerate((3, 4)):
         rows = Z[(labels == 1) | (labels == other)]
         assert sizes[place] == len(rows)
         assert_allclose(scatter[..., place], np.cov(rows.T, bias=True) * len(rows))
-    groups.merge(1, 4)
-    assert_array_equal(groups.sizes, [6, 12, 6, 6, 6])
-    assert_allclose(groups.means[:, 1], rows.mean(axis=0))
-    assert_array_equal(groups.scatter[..., 1], scatter[..., 1])
+    sets.merge(1, 4)
+    assert_array_equal(sets.sizes, [6, 12, 6, 6, 6])
+    assert_allclose(sets.means[:, 1], rows.mean(axis=0))
+    assert_array_equal(sets.scatter[..., 1], scatter[..., 1])
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 6])
@@ -142,7 +139,7 @@ def test_determinants_are_those_of_lapack(d):
     assert_allclose(np.prod(pivots(matrices), axis=0), np.linalg.det(matrices))
 
 
-def test_a_flat_group_has_no_volume():
+def test_a_flat_set_has_no_volume():
     # of two objects that differ in one column only, the other pivots are 0
     scatter = np.diag([0.0, 8.0, 0.0])
     with np.errstate(invalid="ignore"):
@@ -152,14 +149,14 @@ def test_a_flat_group_has_no_volume():
 
 @pytest.mark.parametrize("block", [1, 150, 10_000])
 def test_the_size_of_a_block_changes_nothing(monkeypatch, block):
-    groups = group_moments(make_mixture3(30, random_state=0).X, np.arange(30) // 2)
+    sets = set_moments(make_mixture3(30, random_state=0).X, np.arange(30) // 2)
     cost = partial(ellipsoidal_cost, offset=0.1)
-    own = cost(groups.sizes, groups.scatter)
-    expected = all_rises(groups, own, cost)
+    own = cost(sets.sizes, sets.scatter)
+    expected = all_rises(sets, own, cost)
     monkeypatch.setattr(start_module, "BLOCK", block)
-    assert_array_equal(all_rises(groups, own, cost), expected)
+    assert_array_equal(all_rises(sets, own, cost), expected)
     for i, j in np.ndindex(15, 15):
-        rise = cost(*unite(groups.at(i), groups.at(j))) - own[i] - own[j]
+        rise = cost(*unite(sets.at(i), sets.at(j))) - own[i] - own[j]
         assert expected[i, j] == (pytest.approx(rise) if i < j else np.inf)
 
 
@@ -232,30 +229,30 @@ def test_units_change_no_bit_of_unit_free_starts(seed):
             assert_array_equal(ours[c], theirs[c])
 
 
-def test_ten_thousand_objects_start_from_small_groups():
-    # three clusters far apart: small groups are pure, and agglomeration finds the clusters
+def test_ten_thousand_objects_start_from_microclusters():
+    # three clusters far apart: microclusters are pure, and agglomeration finds the clusters
     sample = make_mixture3(10_000, random_state=0)
     X = sample.X + 20.0 * np.eye(3)[sample.y][:, :2]
     for partitions in starting_partitions(X, [3], 2):
         assert adjusted_rand_score(sample.y, partitions[3]) == 1.0
 
 
-def test_small_groups(monkeypatch):
+def test_initial_sets(monkeypatch):
     monkeypatch.setattr(start_module, "MAX_OBJECTS", 300)
     Z = make_mixture3(500, random_state=0).X
-    assert_array_equal(small_groups(Z[:40], 50), np.arange(40))
+    assert_array_equal(initial_sets(Z[:40], 50), np.arange(40))
     for rows in (Z[:250], Z):  # by Ward, by k-means
-        groups = small_groups(rows, 50)
-        assert_array_equal(np.unique(groups), np.arange(groups.max() + 1))
-        assert 40 <= groups.max() + 1 <= 50
-        within = group_moments(rows, groups).scatter.trace().sum()
+        sets = initial_sets(rows, 50)
+        assert_array_equal(np.unique(sets), np.arange(sets.max() + 1))
+        assert 40 <= sets.max() + 1 <= 50
+        within = set_moments(rows, sets).scatter.trace().sum()
         assert within < 0.05 * ((rows - rows.mean(axis=0)) ** 2).sum()
     assert set(ward(Z, [2, 3])) == {2, 3}
 
 
-@pytest.mark.parametrize("seeded", [20_000, 40])  # rows that small groups are sought among
-def test_more_clusters_than_small_groups(monkeypatch, seeded):
-    monkeypatch.setattr(start_module, "MAX_GROUPS", 10)
+@pytest.mark.parametrize("seeded", [20_000, 40])  # rows that microclusters are sought among
+def test_more_clusters_than_initial_sets(monkeypatch, seeded):
+    monkeypatch.setattr(start_module, "MAX_INITIAL_SETS", 10)
     monkeypatch.setattr(start_module, "MAX_OBJECTS", 20)
     monkeypatch.setattr(start_module, "MAX_FITTED", seeded)
     X = np.random.default_rng(0).standard_normal((120, 2))

@@ -20,7 +20,7 @@ def large(monkeypatch):
     """Three thousand objects count as large."""
     monkeypatch.setattr(module, "LARGE", 1000)
     monkeypatch.setattr(module, "SUBSAMPLE", 600)
-    monkeypatch.setattr(module, "GROUPS", 32)
+    monkeypatch.setattr(module, "N_MICROCLUSTERS", 32)
 
 
 def table_of(X, weights=None):
@@ -79,10 +79,10 @@ def test_units_change_no_row():
 
 
 def test_strata_have_their_shares():
-    groups = np.repeat([0, 1, 2], [8000, 1900, 100])
-    rows = stratified(groups, 1000, np.random.default_rng(0))
-    # half in proportion, half of all alike; the last group is there as a whole
-    np.testing.assert_array_equal(np.bincount(groups[rows]), [567, 262, 100])
+    strata = np.repeat([0, 1, 2], [8000, 1900, 100])
+    rows = stratified(strata, 1000, np.random.default_rng(0))
+    # half in proportion, half of all alike; the last stratum is there as a whole
+    np.testing.assert_array_equal(np.bincount(strata[rows]), [567, 262, 100])
     assert len(np.unique(rows)) == len(rows)
 
 

@@ -19,13 +19,13 @@ from credpart._bootstrap.draws import RESAMPLING
 from credpart._bootstrap.large_samples import (
     FULL_ROWS,
     LINEAR_FROM,
-    attempt_linear,
+    attempt_in_memory,
     can_shrink,
     shrunken_refits,
 )
 from credpart._bootstrap.refits import Plan, RefittedChunk, have_a_chance, join, refit_chunk
 from credpart._bootstrap.replicates import Replicates
-from credpart._bootstrap.units import Design
+from credpart._bootstrap.units import Design, needs_weights
 from credpart._checks import check_choice, check_integer, check_weights
 from credpart._memory import free_memory
 from credpart._messages import Message, Name
@@ -93,8 +93,8 @@ def bootstrap(
     sample_weight : array of shape (n,), optional
         Weights of the objects: how often each was seen.  Their sum is the size of a sample.
     groups : array of shape (n,), optional
-        Group of each object, such as its donor: whole groups are drawn, since objects of one
-        group are not independent; one less than there are, with larger weights [RW88]_.
+        Group of each object, such as its donor.  Whole groups are resampled, since objects of one
+        group are not independent; weights vary as those of as many new groups would [RW88]_.
     strata : array of shape (n,), optional
         Stratum of each object: objects, or groups, are drawn within each stratum.
     labels : sequence of length n, optional
@@ -147,7 +147,7 @@ def bootstrap(
     design = Design.check(groups, strata, weights, is_new=is_new)
     known = _check_labels(labels, fits, len(weights), is_new=is_new)
     objects = distinct(known.attach(table).values, weights)
-    plan = Plan(
+    plan = Plan.of(
         objects,
         fits,
         resampling,
@@ -155,8 +155,7 @@ def bootstrap(
         check_choice("regularization", regularization, REGULARIZATIONS),
         Limits.check(tol, max_iter),
         check_choice("refit", refit, REFITS),
-        is_choice=len(fits) > 1,
-        units=design.units(objects, weights),
+        design.units(objects, weights),
     )
     B = check_integer("n_replicates", n_replicates, at_least=1)
     return run_bootstrap(plan, seed_sequence(random_state).spawn(B), n_jobs, progress)
@@ -190,11 +189,7 @@ def refit_linearly(
     plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None, progress: Progress
 ) -> Replicates:
     """Linear replicates, whatever speaks against them; an error if there are none."""
-    attempt = attempt_linear(plan, seeds, n_jobs)
-    if attempt.replicates is None:
-        where = f"be 'auto' or 'full' where {' and '.join(attempt.decision.reasons)}"
-        raise InputError("refit", where, "linear")
-    return attempt.replicates
+    return attempt_in_memory(plan, seeds, n_jobs).required()
 
 
 def refit_if_needed(
@@ -203,7 +198,7 @@ def refit_if_needed(
     """Linear replicates of large samples if nothing speaks against them, and else refits."""
     if len(plan.objects.X) < LINEAR_FROM:
         return refit_fully(plan, seeds, n_jobs, progress)
-    plan, replicates, decision = attempt_linear(plan, seeds, n_jobs)
+    plan, replicates, decision = attempt_in_memory(plan, seeds, n_jobs)
     if replicates is not None and not decision.reasons:
         return replicates
     if len(plan.objects.X) <= FULL_ROWS or not can_shrink(plan):
@@ -252,12 +247,7 @@ def _check_labels(labels: Any, fits: Sequence[MixtureFit], n: int, *, is_new: bo
         got = Message("none" if known.is_nothing else "labels for a fit without")
         raise InputError("labels", "be those that the fit was given", got)
     if not known.is_nothing and is_new:
-        raise InputError(
-            "resampling",
-            Message("draw weights where ", Name("labels"), " are given"),
-            "parametric",
-            "Samples from a mixture have no labels: take 'nonparametric' or 'bayesian'.",
-        )
+        raise needs_weights("labels")
     known.numbers([fit.n_clusters for fit in fits], is_auto=False)
     return known
 

@@ -16,9 +16,9 @@ with ``V_ij = Cov(s_i, s_j)``.  The interval is ``logit P -+ z s / (P (1 - P))``
 Whether they do is judged by a sample of objects, whose intervals come from the replicates
 themselves: see `credpart.result`.
 
-An object far from all others may have log joint densities that differ much, and by how much
-varies as much: there P_ij is not linear.  `DeltaMethod.is_linear` tells such objects apart, which
-then need their replicates.
+For an object far from all others, the differences of log joint densities are large and vary
+strongly between replicates, so P_ij is not linear there.  `DeltaMethod.is_linear` tells such
+objects apart, which then need their replicates.
 
 It takes ``c^2 p`` multiplications for each pair of objects and ``c^2 p^2`` for each object, of
 which BLAS does nearly all, where replicates take ``c B`` for each pair and the selection of
@@ -41,8 +41,8 @@ from credpart.intervals import expit, logit
 from credpart.mixture.families.base import Family
 from credpart.mixture.optimisation.convergence import Status
 
-SETTLED = 14.0  # log odds from which on a posterior is 0 or 1, as far as bounds tell: 1e-6
-NEAR = 1.0  # standard deviation of log odds up to which posteriors are as good as linear
+CERTAIN_ODDS = 14.0  # log odds from which on a posterior is 0 or 1, as far as bounds tell: 1e-6
+LINEAR_DEVIATION = 1.0  # of log odds, up to which posteriors are as good as linear
 REACH = 4.0  # standard deviations that log odds may vary by
 MOST_ODDS = 40.0  # log odds whose probability is 0 or 1 in double precision
 
@@ -102,7 +102,7 @@ class DeltaMethod:
             own = np.diagonal(V, axis1=1, axis2=2)
             variance = own + own[rows, first][:, None] - 2.0 * V[rows, first]
             deviation = np.sqrt(np.maximum(variance, 0.0))
-            varies = (deviation > NEAR) & (odds - REACH * deviation < SETTLED)
+            varies = (deviation > LINEAR_DEVIATION) & (odds - REACH * deviation < CERTAIN_ODDS)
         return np.isfinite(deviation).all(axis=1) & ~varies.any(axis=1)
 
     def moments(self, features: Array) -> tuple[Array, Array]:

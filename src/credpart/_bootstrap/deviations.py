@@ -4,10 +4,10 @@ Each object contributes a row of numbers, the last of which is 1.  A bootstrap s
 weights, and so other sums of the contributions.
 
 Where objects are drawn one by one, their products say how these sums vary, and sums over many
-objects are normal: so deviations are drawn as normal vectors, and no weights.  Where groups of
-objects are drawn, or objects within strata, there may be few units, whose sums are not normal.
-What their objects contribute is summed by unit, and the units are drawn as they are for refits: so
-a deviation is that of the very sample to which the mixture would be refitted.
+objects are normal: so normal vectors are drawn instead of weights.  Where groups of objects are
+drawn, or objects within strata, there may be few units, whose sums are not normal.  What their
+objects contribute is summed by unit, and the units are drawn as they are for refits: so a deviation
+is that of the very sample to which the mixture would be refitted.
 
 u units, b replicates, w contributions.
 """
@@ -22,10 +22,11 @@ from credpart._arrays import Array
 from credpart._bootstrap.block_sums import BLOCK_ROWS, Sums
 from credpart._bootstrap.units import Units, Weigh
 
-BLOCK_VALUES = 1 << 19  # contributions of the objects whose products are added together
+CONTRIBUTION_VALUES = 1 << 19  # contributions of the objects whose products are added together
 SMALLEST_BLOCK = 256  # objects whose products are added together
 
-Contribute = Callable[[Array], Array]  # objects (n, d) -> what each contributes (n, w), at last 1
+# objects (n, d) -> what each contributes (n, w); the last column is 1
+Contribute = Callable[[Array], Array]
 
 
 class Deviations(Protocol):
@@ -47,6 +48,10 @@ class SampleWeights(Protocol):
 
     def __call__(self, weights: Array, block: int) -> Array:
         """Weights (b, rows) of a block of objects that have ``weights`` in the data."""
+
+
+# From the contributions, and their weighted products (w, w).
+FindDeviations = Callable[[Contribute, Array], Deviations]
 
 
 class Sampling(Protocol):
@@ -99,7 +104,8 @@ class IndependentObjects(NamedTuple):
 
     weigh: Weigh
 
-    def deviations(self, contribute: Contribute, products: Array) -> NormalDeviations:
+    @staticmethod
+    def deviations(contribute: Contribute, products: Array) -> NormalDeviations:
         """From the products alone."""
         return NormalDeviations(covariance(products))
 
@@ -111,7 +117,7 @@ class IndependentObjects(NamedTuple):
 def weighted_products(contribute: Contribute, X: Array, weights: Array, block: int) -> Sums:
     """Weighted products (w, w) of what objects contribute; the last row of these are the sums."""
     width = contribute(X[:1]).shape[1]
-    size = max(SMALLEST_BLOCK, BLOCK_VALUES // width)
+    size = max(SMALLEST_BLOCK, CONTRIBUTION_VALUES // width)
     products = np.zeros((width, width))
     for first in range(0, len(X), size):
         rows = slice(first, first + size)
@@ -126,6 +132,32 @@ def covariance(products: Array) -> Array:
     return (products - np.outer(sums, sums) / sums[-1])[:-1, :-1]
 
 
+def unit_sums(X: Array, units: Units, contribute: Contribute) -> Array:
+    """What the objects of each unit contribute, summed, in one draw of it: shape (u, w)."""
+    content = units.content.tocsc()
+    sums = np.zeros((content.shape[0], contribute(X[:1]).shape[1]))
+    for first in range(0, len(X), BLOCK_ROWS):
+        rows = slice(first, first + BLOCK_ROWS)
+        some = content[:, rows]
+        touched = np.unique(some.indices)
+        sums[touched] += some.tocsr()[touched] @ contribute(X[rows])
+    return sums
+
+
+def beyond_the_mean(sums: Array, units: Units) -> Array:
+    """How one more draw of a unit changes the sums (u, w) of a sample, to first order.
+
+    ``sums`` (u, w) are those of each unit.  A sample has the total weight of the data, whatever
+    units were drawn: so a unit counts by what it contributes beyond the mean of the data times its
+    own weight, and beyond the mean of its stratum.
+    """
+    total = units.frequency @ sums
+    beyond = sums - np.outer(sums[:, -1], total / total[-1])
+    for stratum in units.strata:
+        beyond[stratum] -= np.average(beyond[stratum], axis=0, weights=units.frequency[stratum])
+    return beyond
+
+
 class UnitDeviations(NamedTuple):
     """Deviations of sums over samples of units."""
 
@@ -134,33 +166,15 @@ class UnitDeviations(NamedTuple):
     weigh_units: Weigh
 
     @property
-    def total(self) -> Array:
-        """Sums (w,) over the data."""
-        return self.units.frequency @ self.sums
-
-    @property
     def C(self) -> Array:
         """Covariance of the deviations, to first order."""
-        beyond = self.beyond
+        beyond = beyond_the_mean(self.sums, self.units)
         return ((self.units.variances[:, None] * beyond).T @ beyond)[:-1, :-1]
-
-    @property
-    def beyond(self) -> Array:
-        """How one more draw of a unit changes the sums (u, w) of a sample, to first order.
-
-        A sample has the total weight of the data, whatever units were drawn: so a unit counts by
-        what it contributes beyond the mean of the data times its own weight, and beyond the mean of
-        its stratum.
-        """
-        total, frequency = self.total, self.units.frequency
-        beyond = self.sums - np.outer(self.sums[:, -1], total / total[-1])
-        for units in self.units.strata:
-            beyond[units] -= np.average(beyond[units], axis=0, weights=frequency[units])
-        return beyond
 
     def draw(self, seeds: Sequence[SeedSequence]) -> Array:
         """Deviations (b, w - 1) of the samples that refits with these seeds have."""
-        found, total = np.empty((len(seeds), len(self.total))), self.total
+        total = self.units.frequency @ self.sums
+        found = np.empty((len(seeds), len(total)))
         for b, seed in enumerate(seeds):
             sums = self.units.draw(self.weigh_units, np.random.default_rng(seed)) @ self.sums
             found[b] = sums * (total[-1] / sums[-1]) - total
@@ -191,18 +205,8 @@ class DrawnUnits(NamedTuple):
 
     def deviations(self, contribute: Contribute, products: Array) -> UnitDeviations:
         """From what objects contribute, summed by unit."""
-        return UnitDeviations(self.sums(contribute), self.units, self.weigh_units)
-
-    def sums(self, contribute: Contribute) -> Array:
-        """What the objects of each unit contribute, summed, in one draw of it: shape (u, w)."""
-        content = self.units.content.tocsc()
-        sums = np.zeros((content.shape[0], contribute(self.X[:1]).shape[1]))
-        for first in range(0, len(self.X), BLOCK_ROWS):
-            rows = slice(first, first + BLOCK_ROWS)
-            some = content[:, rows]
-            touched = np.unique(some.indices)
-            sums[touched] += some.tocsr()[touched] @ contribute(self.X[rows])
-        return sums
+        sums = unit_sums(self.X, self.units, contribute)
+        return UnitDeviations(sums, self.units, self.weigh_units)
 
     def weights(self, seeds: Sequence[SeedSequence]) -> GivenWeights:
         """The weights of objects in some samples."""

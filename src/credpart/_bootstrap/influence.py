@@ -17,9 +17,8 @@ import numpy as np
 
 from credpart._arrays import Array, IntArray, Single
 from credpart._bootstrap.block_sums import RowsInMemory
-from credpart._bootstrap.deviations import DrawnUnits, IndependentObjects, UnitDeviations
-from credpart._bootstrap.draws import counts_of_units, poisson_counts
-from credpart._bootstrap.linear import JointLinearisation, influences
+from credpart._bootstrap.deviations import IndependentObjects, beyond_the_mean, unit_sums
+from credpart._bootstrap.linear import JointLinearisation, contributions_to_sums
 from credpart._bootstrap.units import Units
 from credpart._threads import one_blas_thread
 from credpart.errors import DataWarning
@@ -31,7 +30,7 @@ from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.posteriors import bayes_rule
 
 MOST_JACKKNIFED = 2000  # objects or groups; of more, a sample: acceleration falls as 1 / sqrt(n)
-BLOCK_VALUES = 1 << 22  # moves of posteriors that are computed together, in double precision
+MOVE_VALUES = 1 << 22  # moves of posteriors that are computed together, in double precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +47,7 @@ class MixtureInfluence:
         m, k, p = self.moves.shape
         directions = self.moves.transpose(2, 1, 0).reshape(p, k * m)
         found = np.empty((len(values), k, m), dtype=np.float32)
-        size = max(1, BLOCK_VALUES // (k * m))
+        size = max(1, MOVE_VALUES // (k * m))
         with one_blas_thread():
             for first in range(0, len(values), size):
                 rows = slice(first, first + size)
@@ -93,16 +92,16 @@ def _linearised(
 ) -> MixtureInfluence | None:
     X, weights, _ = objects
     rows = RowsInMemory(X, weights)
-    joint = JointLinearisation.of(rows, [fit], IndependentObjects(poisson_counts))
+    joint = JointLinearisation.of(rows, [fit], IndependentObjects.deviations)
     (part,) = joint.parts
-    contribute, size = partial(influences, [part.candidate]), part.statistics.size
+    contribute, size = partial(contributions_to_sums, [part.candidate]), part.statistics.size
     if units is None:
         frequency, chosen = weights, _some(len(X), seed)
         beyond = contribute(X[chosen])[:, :size] - part.statistics.ravel() / joint.n
     else:
-        sums = DrawnUnits(X, joint.n, units, counts_of_units).sums(contribute)
+        sums = unit_sums(X, units, contribute)
         frequency, chosen = units.frequency, _some(len(sums), seed)
-        beyond = UnitDeviations(sums, units, counts_of_units).beyond[chosen, :size]
+        beyond = beyond_the_mean(sums, units)[chosen, :size]
     if not part.rate < 1.0:
         return None
     moves = (beyond @ part.inverse.T @ part.N.T).reshape(-1, *part.statistics.shape)

@@ -24,11 +24,12 @@ from credpart._bootstrap.deviations import (
 )
 from credpart._bootstrap.draws import RESAMPLING
 from credpart._bootstrap.guard import N_REFITS, ambiguous_objects, paired_refits, relative_errors
-from credpart._bootstrap.linear import NEAR, Candidate, JointLinearisation
-from credpart._bootstrap.refits import N_DEVIATIONS, Plan, RefittedChunk, join
+from credpart._bootstrap.linear import NEAR_FIXED_POINT, Candidate, JointLinearisation
+from credpart._bootstrap.refits import Plan, RefittedChunk, join
 from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._threads import one_blas_thread
-from credpart.mixture.criteria import CRITERIA, chosen_by, contributions
+from credpart.errors import InputError
+from credpart.mixture.criteria import CRITERIA, chosen_by, contributions, may_be_chosen
 from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
 from credpart.mixture.optimisation import Mixtures, Problem, Status
@@ -55,14 +56,21 @@ class Attempt(NamedTuple):
     replicates: Replicates | None  # None if there cannot be any
     decision: RefitDecision
 
+    def required(self) -> Replicates:
+        """The replicates, whatever speaks against them; an error if there cannot be any."""
+        if self.replicates is None:
+            where = f"be 'auto' or 'full' where {' and '.join(self.decision.reasons)}"
+            raise InputError("refit", where, "linear")
+        return self.replicates
 
-def attempt_linear(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None) -> Attempt:
-    """Draw linear replicates, and find out what speaks against them."""
-    return attempt_on(plan, RowsInMemory(plan.objects.X, plan.objects.weights, n_jobs), seeds)
+
+def attempt_in_memory(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None) -> Attempt:
+    """`attempt` on the objects of the plan."""
+    return attempt(plan, RowsInMemory(plan.objects.X, plan.objects.weights, n_jobs), seeds)
 
 
-def attempt_on(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
-    """`attempt_linear` of objects that need not be in memory.
+def attempt(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
+    """Draw linear replicates of objects, and find out what speaks against them.
 
     The objects of the plan may be some of them, at which posteriors are compared.  Where something
     speaks against linear replicates with several numbers of clusters, as it does where the data
@@ -70,23 +78,25 @@ def attempt_on(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt
     refits of so many objects under all of them would take hours.
     """
     plan = replace(plan, fits=with_a_chance(plan, rows))
-    attempt = attempt_with(plan, rows, seeds)
+    found = attempt_all_fits(plan, rows, seeds)
     kept = tuple(fit for fit in plan.fits if fit.n_clusters == plan.fits[0].n_clusters)
-    if len(kept) == len(plan.fits) or not attempt.decision.reasons:
-        return attempt
-    plan, found, decision = attempt_with(replace(plan, fits=kept), rows, seeds)
-    numbers = {fit.n_clusters for fit in attempt.plan.fits}
+    if len(kept) == len(plan.fits) or not found.decision.reasons:
+        return found
+    numbers = {fit.n_clusters for fit in plan.fits}
+    plan, replicates, decision = attempt_all_fits(replace(plan, fits=kept), rows, seeds)
     decision = replace(decision, figures={**decision.figures, "left_out": len(numbers) - 1.0})
-    return Attempt(plan, None if found is None else replace(found, decision=decision), decision)
+    if replicates is not None:
+        replicates = replace(replicates, decision=decision)
+    return Attempt(plan, replicates, decision)
 
 
-def attempt_with(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
-    """`attempt_on` with all fits of the plan."""
+def attempt_all_fits(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
+    """`attempt` with all fits of the plan."""
     obstacles, sampling = find_obstacles(plan), sampling_of(plan)
     if obstacles or sampling is None:
         return Attempt(plan, None, RefitDecision("full", tuple(obstacles), {}))
     with one_blas_thread():
-        joint = JointLinearisation.of(rows, plan.fits, sampling)
+        joint = JointLinearisation.of(rows, plan.fits, sampling.deviations)
         rate, distance = max(part.rate for part in joint.parts), joint.distance
         if not rate < SLOWEST:
             reason = f"the data hardly determine the mixture (EM converges at rate {rate:.5f})"
@@ -119,8 +129,8 @@ def sampling_of(plan: Plan) -> Sampling | None:
 
 def value_of(plan: Plan, loglik: Array, n_parameters: int, n: float) -> Array:
     """What replicates choose by, where it does not depend on posteriors."""
-    value, k = chosen_by(plan.criterion, plan.optimism), np.array(n_parameters)
-    return value(loglik, k, n, lambda: np.zeros(loglik.shape))
+    value = chosen_by(plan.criterion, plan.optimism)
+    return value(loglik, np.array(n_parameters), n, lambda: np.zeros(loglik.shape))
 
 
 # Which models are drawn
@@ -135,13 +145,10 @@ def contributions_under(fits: Sequence[MixtureFit], criterion: str, X: Array) ->
 def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
     """The fits whose models replicates may choose.
 
-    A model is left out if it trails the best one by more than `N_DEVIATIONS` standard deviations of
-    what bootstrap samples change in the difference of their criteria at the fits, plus the same
-    bound on what it may gain by being refitted: a chi-square variable with as many degrees of
-    freedom as it has parameters, less what `chosen_by` subtracts.  Where groups are drawn, sums
-    vary more than those of independent objects, and so do refits: the bound on the gain is
-    multiplied by the design effect, the ratio of the variances of the criteria.  The first fit is
-    always kept.
+    A model is left out by `may_be_chosen`: by what bootstrap samples change in the difference of
+    criteria at the fits, and by what refits gain.  Where groups are drawn, sums vary more than
+    those of independent objects, and so do refits: the scale of their gain is the design effect,
+    the ratio of the variances of the criteria.  The first fit is always kept.
     """
     sampling = sampling_of(plan)
     if len(plan.fits) == 1 or sampling is None:
@@ -151,13 +158,12 @@ def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
     C = sampling.deviations(contribute, products).C
     alone = np.maximum(np.diagonal(covariance(products)), np.finfo(float).tiny)
     design_effect = max(1.0, float((np.diagonal(C) / alone).max()))
-    k = np.array([fit.n_parameters for fit in plan.fits])
+    n_parameters = np.array([fit.n_parameters for fit in plan.fits])
     values = np.array([fit.criterion(plan.criterion) for fit in plan.fits])
     best = int(values.argmax())
     variances = np.maximum(np.diagonal(C) - 2.0 * C[best] + C[best, best], 0.0)
-    gain = (1.0 - plan.optimism) * k + N_DEVIATIONS * np.sqrt(2.0 * k)
-    bound = N_DEVIATIONS * np.sqrt(variances) + design_effect * gain
-    is_kept = values[best] - values <= bound
+    deficits = values[best] - values
+    is_kept = may_be_chosen(deficits, np.sqrt(variances), n_parameters, design_effect)
     is_kept[0] = True
     return tuple(plan.fits[i] for i in np.flatnonzero(is_kept))
 
@@ -223,7 +229,7 @@ def draw_refits(plan: Plan, joint: JointLinearisation, seeds: Sequence[SeedSeque
         status = np.where(sound[m][mine], Status.OK, Status.DEGENERATE)
         winners[fit.cell] = replace(some, status=status)
     each = models, np.arange(len(seeds))
-    refits = RefittedChunk(winners, np.array(logliks)[each], np.zeros((len(seeds), len(plan.fits))))
+    refits = RefittedChunk(winners, np.array(logliks)[each])
     return Drawn(refits, models, np.array(sound)[each])
 
 
@@ -291,7 +297,7 @@ OBJECTIONS = (
     ),
     Objection(
         "distance",
-        lambda value: not value <= NEAR,
+        lambda value: not value <= NEAR_FIXED_POINT,
         "the fit is {:.1g} standard errors from its maximum",
     ),
     Objection(

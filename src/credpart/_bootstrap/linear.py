@@ -35,7 +35,7 @@ import numpy as np
 
 from credpart._arrays import Array, BoolArray
 from credpart._bootstrap.block_sums import Rows
-from credpart._bootstrap.deviations import Deviations, Sampling, weighted_products
+from credpart._bootstrap.deviations import Deviations, FindDeviations, weighted_products
 from credpart.errors import UnsupportedError
 from credpart.mixture.families.base import Family, Parameters
 from credpart.mixture.fit import MixtureFit
@@ -43,16 +43,17 @@ from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.posteriors import bayes_rule
 
 STEP = 1e-5  # of the differences that the derivative of the M-step is found by, relative
-SETTLED = 1e-11  # relative change of natural parameters at which a repeated M-step has converged
+M_STEP_CONVERGED = 1e-11  # relative change of natural parameters in the last of repeated M-steps
 MOST_M_STEPS = 300
-NEAR = 0.05  # standard deviations of a replicate that the fit may be away from the fixed point
+NEAR_FIXED_POINT = 0.05  # standard deviations of a replicate that the fit may be away from it
 MOST_PASSES = 4  # over the objects, until it is that near
 
 
 class Moved(NamedTuple):
-    """Mixtures of statistics that have moved."""
+    """Mixtures estimated from moved statistics."""
 
-    params: Parameters  # b mixtures; what is no mixture keeps those from before
+    # b mixtures; where the statistics give no valid mixture, the parameters of the candidate
+    params: Parameters
     statistics: Array  # (b, k, p)
     is_sound: BoolArray  # (b,): whether they are mixtures
 
@@ -79,16 +80,16 @@ class Candidate(NamedTuple):
         An M-step without a closed form only has to raise the likelihood: it is repeated.
         """
         b = len(statistics)
-        structure = np.full(b, self.fit.structure_code)
+        structure_code = np.full(b, self.fit.structure_code)
         params = map_params(lambda field: np.repeat(field, b, axis=0), self.params)
         with np.errstate(all="ignore"):  # moved statistics may be those of no mixture
             natural = natural_of(self.family, params)
             for _ in range(MOST_M_STEPS):
                 before = natural
-                params = self.family.m_step(statistics, structure, params)
+                params = self.family.m_step(statistics, structure_code, params)
                 natural = natural_of(self.family, params)
                 scale = np.abs(natural).max(axis=(1, 2), keepdims=True)
-                if not (np.abs(natural - before) > SETTLED * scale).any():
+                if not (np.abs(natural - before) > M_STEP_CONVERGED * scale).any():
                     break
         return params
 
@@ -117,7 +118,7 @@ def natural_of(family: Family, params: Parameters) -> Array:
     return natural
 
 
-def influences(candidates: Sequence[Candidate], X: Array) -> Array:
+def contributions_to_sums(candidates: Sequence[Candidate], X: Array) -> Array:
     """What each object contributes to statistics and log-likelihoods.
 
     The columns are the statistics (k p) of each candidate, then the log density under each, then 1:
@@ -214,14 +215,14 @@ class JointLinearisation:
     n: float  # total weight
 
     @classmethod
-    def of(cls, rows: Rows, fits: Sequence[MixtureFit], sampling: Sampling) -> Self:
+    def of(cls, rows: Rows, fits: Sequence[MixtureFit], find_deviations: FindDeviations) -> Self:
         """Linearise about the fixed points near some fits: one pass, or more if they are far."""
         candidates = [Candidate(fit, fit.internal) for fit in fits]
         for _ in range(MOST_PASSES):
-            contribute = partial(influences, candidates)
+            contribute = partial(contributions_to_sums, candidates)
             (products,) = rows.sum_over_blocks(partial(weighted_products, contribute))
-            joint = cls._at(candidates, products, sampling.deviations(contribute, products))
-            if joint.distance <= NEAR or not np.isfinite(joint.distance):
+            joint = cls._at(candidates, products, find_deviations(contribute, products))
+            if joint.distance <= NEAR_FIXED_POINT or not np.isfinite(joint.distance):
                 break
             moved = [part.candidate.moved_to(part.fixed_point[None]) for part in joint.parts]
             if not all(one.is_sound[0] for one in moved):

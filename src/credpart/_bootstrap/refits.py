@@ -10,7 +10,7 @@ first; only those that may still win a replicate go on to the tight one.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -20,7 +20,7 @@ from credpart._bootstrap.draws import RESAMPLING, Draws
 from credpart._bootstrap.replicates import FamilyReplicates, Replicates
 from credpart._bootstrap.units import Units
 from credpart._threads import one_blas_thread
-from credpart.mixture.criteria import chosen_by
+from credpart.mixture.criteria import N_DEVIATIONS, chosen_by
 from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family
 from credpart.mixture.fit import REGULARIZATIONS, MixtureFit
@@ -32,7 +32,6 @@ from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.multistart import Found, Policy, best_first
 
-N_DEVIATIONS = 4.0  # standard deviations below the best at which a model has no real chance
 LOOSE = 1e-6  # tolerance of the first round; at 1e-5 EM has often not converged
 # A refit may still win if its criterion is below the best by less than the sum of two allowances:
 ALLOWANCE = 10.0  # a constant, on the scale of the criterion
@@ -53,6 +52,22 @@ class Plan:
     is_choice: bool = False  # several models were given, of which each replicate chooses one
     units: Units | None = None  # what is drawn, where it is not the objects one by one
 
+    @classmethod
+    def of(
+        cls,
+        objects: DistinctObjects,
+        fits: tuple[MixtureFit, ...],
+        resampling: str,
+        criterion: str,
+        regularization: str,
+        limits: Limits,
+        refit: str,
+        units: Units | None = None,
+    ) -> Self:
+        """The plan of all given fits, before any is left out."""
+        how = resampling, criterion, regularization, limits, refit
+        return cls(objects, fits, *how, is_choice=len(fits) > 1, units=units)
+
     @property
     def optimism(self) -> float:
         """What choosing by the criterion has to correct, as in `chosen_by`."""
@@ -72,7 +87,9 @@ class RefittedChunk(NamedTuple):
 
     winners: Mapping[Cell, Mixtures]  # the best refits; their slots are the replicates that chose
     loglik: Array  # (b,), in the units of the data and without any prior
-    deficit: Array  # (b, fits): criterion after the first round, best less own; inf if not sound
+    # (b, fits): criterion after the first round, best less own; inf if not sound.  Linear
+    # replicates have no first round.
+    deficit: Array = np.empty((0, 0))
 
 
 def have_a_chance(pilots: Sequence[RefittedChunk]) -> BoolArray:
@@ -97,26 +114,26 @@ def refit_chunk(plan: Plan, seeds: Sequence[SeedSequence]) -> RefittedChunk:
     with one_blas_thread():
         draw = RESAMPLING[plan.resampling].draw
         draws = draw(plan.objects, plan.fits[0], streams, plan.units)
-        groups = [GroupRefit(plan, fits, draws) for fits in by_family_and_number(plan.fits)]
-        # The group of the first fit, which is the best one of the data, comes first: its criteria
+        refits = [FamilyRefit(plan, fits, draws) for fits in by_family_and_number(plan.fits)]
+        # The refits of the first fit, which is the best one of the data, come first: their criteria
         # are goals that few models of the others reach.
         first_rounds, goals = [], np.full(len(seeds), -np.inf)
-        for group in groups:
-            first_rounds.append(group.first_round(goals))
+        for refit in refits:
+            first_rounds.append(refit.first_round(goals))
             goals = np.maximum(goals, first_rounds[-1].values.max(axis=1))
         found = [
-            group.last_round(first, goals)
-            for group, first in zip(groups, first_rounds, strict=True)
+            refit.last_round(first, goals)
+            for refit, first in zip(refits, first_rounds, strict=True)
         ]
-        # Each replicate takes the best model of all groups.
+        # Each replicate takes the best model of all.
         best = np.argmax([values for _, values in found], axis=0)  # of equals the first
         winners: dict[Cell, Mixtures] = {}
         loglik, first_values = np.empty(len(seeds)), {}
-        for i, (group, (answers, _)) in enumerate(zip(groups, found, strict=True)):
+        for i, (refit, (answers, _)) in enumerate(zip(refits, found, strict=True)):
             rows = np.flatnonzero(best == i)
-            won = group.regularise(group.finish(answers.take(rows), goals))
-            loglik[rows] = group.data_loglik(won)
-            for fit, of_fit in zip(group.fits, first_rounds[i].values.T, strict=True):
+            won = refit.regularise(refit.finish(answers.take(rows)))
+            loglik[rows] = refit.data_loglik(won)
+            for fit, of_fit in zip(refit.fits, first_rounds[i].values.T, strict=True):
                 mine = np.flatnonzero(won.structure_code == fit.structure_code)
                 winners[fit.cell] = won.take(mine)
                 first_values[fit.cell] = of_fit
@@ -126,13 +143,13 @@ def refit_chunk(plan: Plan, seeds: Sequence[SeedSequence]) -> RefittedChunk:
 
 
 class FirstRound(NamedTuple):
-    """Refits of b replicates under every model of a group, to a loose tolerance."""
+    """Refits of b replicates under every model of a `FamilyRefit`, to a loose tolerance."""
 
     candidates: Mixtures
-    values: Array  # (b, fits): the criterion, -inf if not sound; 0 if there is only one model
+    values: Array  # (b, fits): the criterion, -inf if not sound; 0 if only one model was given
 
 
-class GroupRefit:
+class FamilyRefit:
     """Refits of replicates under models of one family with one number of clusters.
 
     The slots of the scheduler are replicates: models compete for them.
@@ -144,14 +161,16 @@ class GroupRefit:
         self.family = self._regularised() if self.rule.is_asked else family
         self.problem = Problem(self.family, draws.features_for(family))
         # Densities are compared in the units of the first fit's family.
-        self.unit = self.problem.n_objects * (family.log_unit - plan.fits[0].family.log_unit)
+        log_unit = family.log_unit - plan.fits[0].family.log_unit
+        self.log_unit_offset = self.problem.n_objects * log_unit
 
     def first_round(self, goals: Array) -> FirstRound:
         """Refit every replicate under every model, to a loose tolerance.
 
-        A refit is stopped if it cannot reach ``goals`` (b,), the best criterion that the groups of
-        models before this one have reached in its replicate.  Models of the same group do not stop
-        each other.  With a single model the refits are final, and the values are 0.
+        A refit is stopped if it cannot reach ``goals`` (b,), the best criterion that models of
+        other families or numbers of clusters, refitted before, have reached in its replicate.
+        Models of the same `FamilyRefit` do not stop each other.  With a single model the refits are
+        final, and the values are 0.
         """
         b, m, limits = len(self.problem.data.weights), len(self.fits), self.plan.limits
         replicates = np.repeat(np.arange(b), m)
@@ -165,57 +184,45 @@ class GroupRefit:
             return np.asarray(potential < goals[trial.slot])
 
         candidates = maximise(self.problem, start, loose, gives_up)
-        return FirstRound(candidates, self.value(candidates).reshape(b, m))
+        return FirstRound(candidates, self.policy.value(candidates).reshape(b, m))
 
     def last_round(self, first: FirstRound, goals: Array) -> Found:
         """The best refit of each replicate, and its criterion (b,).
 
-        Refits that cannot reach ``goals`` (b,), the best criterion of all groups in the first
+        Refits that cannot reach ``goals`` (b,), the best criterion of all models in the first
         round, are not run to the tight tolerance.
         """
         (candidates, values), limits = first, self.plan.limits
         if not self.plan.is_choice:
             return Found(candidates, values[:, 0])
         again = candidates.resumed() if limits.tol < LOOSE else candidates
-        has_chance = values.ravel() + self.margin(candidates) >= goals[candidates.slot]
-        # `best_first` runs mixtures that have not converged.  Status OK keeps it from running those
-        # without a chance; one of them wins only if all others break down, and `finish` then runs
-        # it.
-        is_hopeless = ~has_chance & ~candidates.is_degenerate
-        candidates = replace(again, status=np.where(is_hopeless, Status.OK, again.status))
-        return best_first(self.problem, candidates, Policy(self.value, self.margin), limits)
+        return best_first(self.problem, again, self.policy, limits, goals)
 
-    def finish(self, winners: Mixtures, goals: Array) -> Mixtures:
+    def finish(self, winners: Mixtures) -> Mixtures:
         """Run to the tight tolerance those winners that were left at the loose one.
 
-        They had no chance, but every refit that was ahead of them has become degenerate or
+        They could not reach the goals, but every refit that could has become degenerate or
         spurious.
         """
-        if not self.plan.is_choice:
-            return winners
-        is_late = self.value(winners) + self.margin(winners) < goals[winners.slot]
-        rows = np.flatnonzero(is_late & ~winners.is_degenerate)
-        if not len(rows):
-            return winners
-        last = maximise(self.problem, winners.take(rows).resumed(), self.plan.limits)
-        return winners.put(rows, last)
+        return maximise(self.problem, winners, self.plan.limits)
+
+    @property
+    def policy(self) -> Policy:
+        """Which refit of a replicate is the best, and which may still become it."""
+        return Policy(self.problem.is_sound, self.criterion, self.margin)
 
     def criterion(self, mixtures: Mixtures, *, is_certain: bool = False) -> Array:
         """The criterion of mixtures; or a bound on it, as if all objects had certain clusters."""
-        n_parameters = {fit.structure_code: fit.n_parameters for fit in self.fits}
-        k = np.array([n_parameters[code] for code in mixtures.structure_code.tolist()])
-        loglik = mixtures.objective - self.family.log_prior(mixtures.params) - self.unit
+        by_code = {fit.structure_code: fit.n_parameters for fit in self.fits}
+        n_parameters = np.array([by_code[code] for code in mixtures.structure_code.tolist()])
+        loglik = mixtures.objective - self.family.log_prior(mixtures.params) - self.log_unit_offset
         certainty: Callable[[], Array] = partial(
             total_log_certainty, self.problem, mixtures.params, mixtures.sample
         )
         if is_certain:
             certainty = partial(np.zeros, len(mixtures))
         value = chosen_by(self.plan.criterion, self.plan.optimism)
-        return value(loglik, k, self.problem.n_objects, certainty)
-
-    def value(self, mixtures: Mixtures) -> Array:
-        """The criterion of mixtures that may be answers."""
-        return np.where(self.problem.is_sound(mixtures), self.criterion(mixtures), -np.inf)
+        return value(loglik, n_parameters, self.problem.n_objects, certainty)
 
     def margin(self, mixtures: Mixtures, gain: Array | float = LOOSE) -> Array:
         """A bound on what a refit may still gain in the criterion.

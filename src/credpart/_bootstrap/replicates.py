@@ -18,7 +18,7 @@ from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.optimisation.mixtures import take_params
 from credpart.mixture.posteriors import bayes_rule
 
-BLOCK_ROWS = 512  # objects scored together
+SCORED_ROWS = 512  # objects scored together
 BLOCK_REPLICATES = 64
 
 
@@ -176,7 +176,7 @@ def _fill(part: FamilyReplicates, family: Family, features: Array, start: int, o
     c = params[0].shape[1]  # noise, if there is any, comes after the clusters
     is_contiguous = where[-1] - where[0] == len(where) - 1  # a slice is written faster
     replicates = slice(where[0], where[-1] + 1) if is_contiguous else where
-    for first in range(0, len(features), BLOCK_ROWS):
-        rows = slice(first, first + BLOCK_ROWS)
+    for first in range(0, len(features), SCORED_ROWS):
+        rows = slice(first, first + SCORED_ROWS)
         posteriors, _ = bayes_rule(family, features[rows], params)
         out[rows, :c, replicates] = posteriors[:, :c].transpose(2, 1, 0)

@@ -79,12 +79,7 @@ class Design(NamedTuple):
             if value is not None
         }
         if found and is_new:
-            raise InputError(
-                "resampling",
-                Message("draw weights where ", Name(next(iter(found))), " are given"),
-                "parametric",
-                "Samples from a mixture have no groups: take 'nonparametric' or 'bayesian'.",
-            )
+            raise needs_weights(next(iter(found)))
         if groups is not None:
             _check_groups(found["groups"].codes[weights > 0.0])
         if len(found) == 2:
@@ -118,6 +113,16 @@ class Design(NamedTuple):
             content = csr_array((w, (unit, place)), shape)
         ends = [*np.flatnonzero(np.diff(found[:, 0])) + 1, len(found)]
         return Units(content, frequency, tuple(map(slice, [0, *ends[:-1]], ends)))
+
+
+def needs_weights(given: str) -> InputError:
+    """The error for groups, strata or labels of objects where samples are new objects."""
+    return InputError(
+        "resampling",
+        Message("draw weights where ", Name(given), " are given"),
+        "parametric",
+        f"Samples from a mixture have no {given}: take 'nonparametric' or 'bayesian'.",
+    )
 
 
 class _Coded(NamedTuple):

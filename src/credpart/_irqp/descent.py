@@ -24,7 +24,7 @@ OPTIMAL = 1e-10  # how closely every row meets its KKT conditions, relative to i
 BLOCK = 64  # rows solved together, at most, if all pairs count
 PARTS = 4  # blocks in a sweep, at least
 ENOUGH = 0.1  # fraction of the expected decrease of J that a step must reach
-BLOCK_VALUES = 2**22  # numbers in the matrices Q_i of one block, at most
+MATRIX_VALUES = 2**22  # numbers in the matrices Q_i of one block, at most
 STRIPE = 128  # rows of an (n, n) array of errors that exist at a time
 PERIOD = 2  # sweeps between extrapolations
 MEMORY = 10  # differences of sweeps that an extrapolation uses
@@ -299,4 +299,4 @@ def blocks_of(n: int, size: int) -> list[slice]:
 
 
 def _block_size(pairs: Pairs, n: int, f: int) -> int:
-    return max(1, min(pairs.block, n // PARTS, BLOCK_VALUES // f**2))
+    return max(1, min(pairs.block, n // PARTS, MATRIX_VALUES // f**2))

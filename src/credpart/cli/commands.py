@@ -108,6 +108,9 @@ def write_predictions(
         if out is None:
             write_csv(frame, sys.stdout, raw_text=raw_text)
         save(frame)
+    if out is not None and not quiet:
+        n = len(frame)
+        show_written(f"The masses of {n} object{'s' * (n != 1)} are", out)
 
 
 def show_comparison(
@@ -161,7 +164,7 @@ def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
         page = report(stored.result, stored.notes)
         write_or_rescue(lambda file: put_text(file, page), partial, target)
         raise_if_stopped()
-    show_written("The report", target)
+    show_written("The report is", target)
 
 
 def write_audit(path: Path, choice: tuple[Any, Any, Any, Any], *, force: bool, quiet: bool) -> None:

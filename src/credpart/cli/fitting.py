@@ -75,9 +75,9 @@ def default_folder(source: str) -> Path:
 
 
 def command_again(out: Path | None, source: str) -> list[str]:
-    """The command that was typed, with a folder beside the one that it writes."""
+    """The command that was typed, with the folder that it writes at its end."""
     typed = without_option(["credpart", *sys.argv[1:]], "--out", takes_value=True)
-    return [*typed, "--out", f"{out or default_folder(source)}-2"]
+    return [*typed, "--out", f"{out or default_folder(source)}"]
 
 
 def takes_categories(models: str | list[str]) -> bool:

@@ -17,6 +17,7 @@ from credpart.cli.reading import OPTIONS as READING
 from credpart.cli.screen import new_console
 from credpart.cli.vocabulary import in_shell
 from credpart.datasets import DATASETS
+from credpart.diagnostics.diagnosis import ASKED_FOR
 from credpart.errors import InputError, MissingPackageError
 from credpart.out_of_core.estimate import estimate
 from credpart.out_of_core.resumable_run import DatasetResult, check_request, cluster_dataset
@@ -57,7 +58,10 @@ def fit_partitions(
         if name in READING and value not in (READING[name].default, None, []):
             raise InputError(name, "not be given with data in partitions", value)
     if source in DATASETS and not Path(source).exists():
-        raise InputError("source", "be files for a run out of core", source)
+        what = (
+            "a file, of which an estimate is made" if how.dry_run else "files for a run out of core"
+        )
+        raise InputError("source", f"be {what}", source)
     if request.fit_rows is not None:
         raise InputError("fit_rows", "not be given with data in partitions", request.fit_rows)
     if request.recalibrate:
@@ -112,9 +116,9 @@ def show(found: DatasetResult) -> None:
     """One screen: what was found, and where it is."""
     say = partial(new_console().print, markup=False)
     summary, sets = found.summary, found.summary["sets"]
-    n, c = summary["n"], summary["n_clusters"]
+    n, c, parts = summary["n"], summary["n_clusters"], summary["n_partitions"]
     say(
-        f"\n{summary['source']}: {n} objects in {summary['n_partitions']} partitions, "
+        f"\n{summary['source']}: {n} objects in {parts} partition{'s' * (parts != 1)}, "
         f"{c} cluster{'s' * (c != 1)}, model {summary['model']}"
     )
     largest = sorted(sets.items(), key=lambda item: -item[1])[:8]
@@ -122,9 +126,11 @@ def show(found: DatasetResult) -> None:
     more = f"  and {len(sets) - len(largest)} more" if len(sets) > len(largest) else ""
     verdicts = summary["verdicts"]
     say("  ".join(f"{word} {verdicts[word]:.1%}" for word in WORDS if word in verdicts))
-    say(f"Sets of maximum mass: {listed}{more}")
+    say(f"Sets of maximum mass, sure or not: {listed}{more}")
     if summary["refits"]:
         say(f"{summary['refits']}.")
     diagnosis = summary["diagnosis"]
-    say(f"\n{diagnosis['grade'].upper()}  {in_shell(diagnosis['verdict'])}")
+    audit = f"credpart audit {shlex.quote(str(found.folder))}"
+    verdict = diagnosis["verdict"].replace(Message(ASKED_FOR), audit)
+    say(f"\n{diagnosis['grade'].upper()}  {in_shell(verdict)}")
     say(f"\nIn {found.folder}: report.html to open, masses/, model.npz, summary.json")

@@ -101,4 +101,4 @@ def write_picture(
         figure: Figure = pd.Series(axes.ravel() if hasattr(axes, "ravel") else [axes])[0].figure
         kept = {".png": {"Software": None}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
         figure.savefig(partial, dpi=150, bbox_inches="tight", metadata=kept[path.suffix.lower()])
-    show_written("The picture", path)
+    show_written("The picture is", path)

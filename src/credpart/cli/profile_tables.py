@@ -18,7 +18,7 @@ def short_profile(profiles: Profiles) -> Table:
     """For each cluster its size, and the columns that set it apart, with their means."""
     table = Table("cluster", box=None, pad_edge=False)
     table.add_column("objects", justify="right")
-    table.add_column("share [Bel, Pl]", justify="right", no_wrap=True)
+    table.add_column("share (range)", justify="right", no_wrap=True)
     table.add_column("set apart by (means; against all objects)", overflow="fold")
     for k in map(int, profiles.by_size[:MOST_CLUSTERS]):
         words = [_short(column).words(k) for column in profiles.set_apart(k)[:MOST_COLUMNS]]

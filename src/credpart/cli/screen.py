@@ -24,6 +24,7 @@ from credpart.cli.streams import harmless
 from credpart.cli.vocabulary import in_shell
 from credpart.comparison import Comparison
 from credpart.diagnostics.diagnosis import URGENT, level_in_words
+from credpart.diagnostics.findings import STRONG
 from credpart.focal import check_cluster_names
 from credpart.metrics import confusion
 from credpart.mixture import Selection
@@ -34,6 +35,7 @@ from credpart.profiles import Profiles
 GRADES = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
 COVERAGES = ("coverage", "standard_error", "length")
 MOST_SETS = 8  # sets that are named; a screen has no room for more
+EMPTY_SET = "\N{EMPTY SET}"
 
 
 class Legible:
@@ -48,6 +50,10 @@ class Legible:
     def write(self, text: str) -> int:
         """Write text."""
         encoding = sys.stdout.encoding or "utf-8"
+        try:
+            EMPTY_SET.encode(encoding)
+        except UnicodeEncodeError:
+            text = text.replace(EMPTY_SET, "{}")
         return sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
 
 
@@ -89,7 +95,10 @@ def show_fit(title: str, summary: Mapping[str, Any], outcome: Outcome, folder: P
     if left_out(profiles):
         console.print(left_out(profiles))
     if outcome.classes is not None:
-        console.print(f"Known classes: adjusted Rand index {summary['adjusted_rand']:.3f}")
+        console.print(
+            f"Known classes: adjusted Rand index of the clusters {summary['adjusted_rand']:.3f}; "
+            "by set of maximum mass"
+        )
         _confusion(console, partition, outcome.classes)
     _trust(console, summary["diagnosis"])
     place, quoted = escape(str(folder)), escape(shlex.quote(str(folder)))
@@ -129,7 +138,7 @@ def _sets(partition: EvidentialPartition) -> Table:
 def _maximum_mass(partition: EvidentialPartition) -> str:
     """How many objects have each set as that of their highest mass."""
     sets = {name: count for name, count in partition.counts().items() if count}
-    return f"Sets of maximum mass: {_listed(sets)}"
+    return f"Sets of maximum mass, sure or not: {_listed(sets)}"
 
 
 def _weakening(amount: float) -> str:
@@ -166,8 +175,8 @@ def _trust(console: Console, diagnosis: Mapping[str, Any]) -> None:
 
 
 def show_written(what: str, path: Path) -> None:
-    """One line: which file was written, and what it is."""
-    new_console().print(f"{what} is in [bold]{escape(str(path))}[/]", soft_wrap=True)
+    """One line: what was written, and into which file."""
+    new_console().print(f"{what} in [bold]{escape(str(path))}[/]", soft_wrap=True)
 
 
 def cells(frame: pd.DataFrame, corner: str, width: int) -> Iterator[Table]:
@@ -237,4 +246,12 @@ def show_selection_table(selection: Selection) -> None:
     for table in in_blocks("", [str(c) for c in frame], rows, console.width):
         console.print(table)
     c = best.n_clusters
+    others = frame.drop(columns=c).max().dropna()
+    lead = frame[c].max() - others.max() if len(others) else np.inf
     console.print(f"best: {escape(best.model)}, {c} cluster{'s' * (c != 1)}")
+    if lead < STRONG:
+        k = others.idxmax()
+        console.print(
+            f"{k} cluster{'s are' if k != 1 else ' is'} only {lead:.1f} lower, which is not strong "
+            "evidence: fit both."
+        )

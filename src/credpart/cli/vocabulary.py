@@ -1,5 +1,6 @@
 """The words of the command line: options for arguments, and rows of a file counted from 1."""
 
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,13 +73,18 @@ OPTIONS: Mapping[str, str] = {  # arguments and names of the library, as the com
 }
 
 
+IN_FOLDER_NAMES = re.compile(r"[^\w.+-]+")  # what is replaced in them
+LONGEST_ENDING = 40
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ShellVocabulary:
     """What people type and read at a shell."""
 
     # Which row of the files each row of the fit is; None: the same.
     place: Callable[[int], RowNumber] | None = None
-    command: Sequence[str] = ("credpart", "fit", "SOURCE")  # what was typed
+    # What was typed, with the folder that it writes.
+    command: Sequence[str] = ("credpart", "fit", "SOURCE")
 
     def name(self, name: str) -> str:
         """The option, or the name in backticks where the command line has none."""
@@ -98,11 +104,14 @@ class ShellVocabulary:
         return (row if self.place is None else self.place(int(row.number))).counted_from(1)
 
     def call(self, call: Call) -> str:
-        """The command that was typed, with other settings and another folder."""
-        words = list(self.command)
+        """The command that was typed, with other settings and a folder that is named for them."""
+        words, ending = list(self.command), ""
         for setting in call.settings:
             option, *value = shlex.split(self.setting(setting))
             words = [*without_option(words, option, takes_value=bool(value)), option, *value]
+            ending += "-".join(["", option.removeprefix("--"), *value])
+        if "--out" in words:
+            words[words.index("--out") + 1] += IN_FOLDER_NAMES.sub("-", ending)[:LONGEST_ENDING]
         return shlex.join(words)
 
 

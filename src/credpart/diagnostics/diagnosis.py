@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from credpart._audit import Audit
+from credpart._audit import LEAST_DATA_SETS, Audit
 from credpart._audit import audit as make_audit
 from credpart._checks import check_integer
 from credpart._columns import missing_cells
@@ -18,7 +18,6 @@ from credpart._rivals import Rivals
 from credpart._rivals import rivals as find_rivals
 from credpart.diagnostics.findings import (
     CHECKS,
-    LEAST_DATA_SETS,
     MARGIN,
     SEVERITIES,
     Evidence,
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 GRADES = dict(zip(SEVERITIES, ("good", "good", "caution", "poor"), strict=True))
 LEADS = {
-    "good": "Nothing speaks against this fit",
+    "good": "Nothing that was checked speaks against this fit",
     "caution": "Trust this fit with care",
     "poor": "Do not trust the level of these intervals",
 }
@@ -429,6 +428,7 @@ def gather_evidence(
         copies=_share_of_copies(result),
         audit=audit,
         rivals=rivals,
+        max_iter=result.options.limits.max_iter,
         has_missing=not is_whole.all() and result.data.levels is None,
     )
 
@@ -458,7 +458,7 @@ def _verdict(grade: str, worst: Finding, seen: Evidence) -> Message:
     if isinstance(seen.audit, str):
         level = "; whether its intervals hold their level was not checked (no audit)"
     elif coverage(seen).severity == "ok":
-        level = ": its intervals can be taken at their level"
+        level = ": if the model is right, its intervals can be taken at their level"
     else:
         level = "; whether its intervals hold their level, so small an audit does not tell"
     rivals = "; other models were not compared" if isinstance(seen.rivals, str) else ""

@@ -68,22 +68,8 @@ class SearchOptions(NamedTuple):
 
     limits: Limits
     n_starts: int
-    seed: int  # of the k-means starts
+    seed: int  # of the k-means starts, and of the subsample of large data
     n_jobs: int | None = None
-
-    def starts(
-        self, data: WeightedTable, numbers: Sequence[int], models: Mapping[str, Model]
-    ) -> list[dict[int, IntArray]]:
-        """The partitions that a search among these models and numbers of clusters starts from."""
-        is_unit_free = all(model.is_unit_free for model in models.values())
-        starts = UNIT_FREE if is_unit_free else WITH_UNITS
-        X = completed(data.table)
-        X = X - middle(X)  # exact: sums over data far from the origin would lose digits
-        how = numbers, self.n_starts, self.seed, starts
-        found = starting_partitions(X, *how)
-        if any(model.has_noise for model in models.values()):
-            found += starts_without_outliers(X, *how)
-        return found
 
     @classmethod
     def check(
@@ -201,8 +187,9 @@ class MixtureFit:
     def criterion(self, name: str) -> float:
         """The value of a criterion by its name: larger is better."""
         value = CRITERIA[check_choice("name", name, CRITERIA)]
-        loglik, k, certainty = map(np.array, (self.loglik, self.n_parameters, self.log_certainty))
-        return float(value(loglik, k, self.n_objects, lambda: certainty))
+        numbers = self.loglik, self.n_parameters, self.log_certainty
+        loglik, n_parameters, certainty = map(np.array, numbers)
+        return float(value(loglik, n_parameters, self.n_objects, lambda: certainty))
 
     @property
     def bic(self) -> float:
@@ -405,13 +392,15 @@ def fit_one(
         else:
             search = Search(model_sets(known.models(chosen), data, chosen), data, data, [])
             first = resp
-        sets, plain = search.sets, search.sets[-1].problem
+        *smaller, last = search.sets
+        plain = last.problem
         if rule.is_asked:
-            sets[-1] = sets[-1].regularised(first)
+            last = last.regularised(first)
+            search = search._replace(sets=[*smaller, last])
         if resp is None:  # one cell: the criterion does not matter
             answer = search.run([cell], "bic", options.limits).answers[cell]
         else:
-            answer = FamilySearch(sets[-1], [c], options.limits).run_alone(cell, first)
+            answer = FamilySearch(last, [c], options.limits).run_alone(cell, first)
         is_broken = bool(answer.mixture.is_degenerate[0] or (resp is None and answer.flaw))
         if is_broken and rule.is_fallback:
             answer = search.run_regularised(cell, first, options.limits)
@@ -439,8 +428,14 @@ def begin_search(
 
     Models that link the chosen ones by nesting are fitted too, so that no nested one is better.
     """
+    X = completed(known.detach_weighted(part).table)
+    X = X - middle(X)  # exact: sums over data far from the origin would lose digits
+    is_unit_free = all(model.is_unit_free for model in chosen.values())
+    how = numbers, options.n_starts, options.seed, UNIT_FREE if is_unit_free else WITH_UNITS
+    starts = starting_partitions(X, *how)
+    if any(model.has_noise for model in chosen.values()):
+        starts += starts_without_outliers(X, *how)
     sets = model_sets(known.models(taking_part(chosen)), data, chosen)
-    starts = options.starts(known.detach_weighted(part), numbers, chosen)
     return Search(sets, data, part, known.starts(starts, part))
 
 

@@ -50,4 +50,4 @@ def largest_posterior(posteriors: Array) -> Array:
 
 def log_certainty(posteriors: Array) -> Array:
     """The logarithm (n,) of the largest posterior, whose sum ICL adds to the log-likelihood."""
-    return np.log(np.maximum(largest_posterior(posteriors), np.finfo(float).tiny))
+    return np.log(largest_posterior(posteriors))

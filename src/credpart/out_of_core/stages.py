@@ -19,7 +19,7 @@ from numpy.random import SeedSequence
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart._bootstrap.algorithm1 import refit_fully, run_bootstrap, warn_user
 from credpart._bootstrap.block_sums import Sums
-from credpart._bootstrap.large_samples import attempt_on, can_shrink, shrunken
+from credpart._bootstrap.large_samples import attempt, can_shrink, shrunken
 from credpart._bootstrap.refits import Plan, by_family_and_number
 from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._checks import Table, WeightedTable
@@ -28,7 +28,7 @@ from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
 from credpart._weakening import weakened_masses
 from credpart.calibration_options import SELECTIONS, CalibrationOptions
-from credpart.errors import DegenerateMixtureError, InputError
+from credpart.errors import DegenerateMixtureError
 from credpart.focal import set_names
 from credpart.mixture.criteria import contributions
 from credpart.mixture.distinct import distinct
@@ -197,8 +197,9 @@ def fits_to_refine(
     """
     cells, fits, name = list(selection.fits), selection.fits.values(), selection.criterion
     U = [contributions(name, fit.family, fit.internal, table.values) for fit in fits]
-    k = np.array([fit.n_parameters for fit in fits], dtype=float)
-    chances = chances_on_all(name, np.array(U), k, np.ones(len(table.values)), float(n))
+    n_parameters = np.array([fit.n_parameters for fit in fits], dtype=float)
+    weights = np.ones(len(table.values))
+    chances = chances_on_all(name, np.array(U), n_parameters, weights, float(n))
     kept = [cells[i] for i in np.flatnonzero(chances.is_real)]
     return kept, {cells[i]: chances.why_not[i] for i in np.flatnonzero(~chances.is_real)}
 
@@ -251,26 +252,17 @@ def find_replicates(
     progress: Progress | None = None,
 ) -> Replicates:
     """Linear replicates by passes over all rows; if they are doubtful, refits of the sample."""
-    fits = SELECTIONS[options.selection](selection)
-    plan = Plan(
-        distinct(table.values, np.ones(len(table.values))),
-        fits,
-        options.resampling,
-        options.criterion,
-        options.regularization,
-        options.limits,
-        options.refit,
-        is_choice=len(fits) > 1,
-    )
+    objects = distinct(table.values, np.ones(len(table.values)))
+    plan = options.plan(objects, SELECTIONS[options.selection](selection))
     seeds = SeedSequence(options.seed).spawn(options.n_replicates)
     if n == len(table.values):
         return run_bootstrap(plan, seeds, n_jobs, progress)
     replicates, decision = None, RefitDecision("full", (), {})
     if options.refit != "full":
-        plan, replicates, decision = attempt_on(plan, rows, seeds)
-    if options.refit == "linear" and replicates is None:
-        where = f"be 'auto' or 'full' where {' and '.join(decision.reasons)}"
-        raise InputError("refit", where, "linear")
+        found = attempt(plan, rows, seeds)
+        if options.refit == "linear":
+            found.required()
+        plan, replicates, decision = found
     if replicates is None or (options.refit == "auto" and decision.reasons):
         replicates = refit_sample(plan, n, decision, seeds, n_jobs, progress or silent)
     warn_user(replicates, is_asked=REGULARIZATIONS[plan.regularization].is_asked)

@@ -4,9 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from credpart._audit import Audit
+from credpart._audit import SHORTFALL, Audit
 from credpart._rivals import FAR, Rivals
-from credpart.diagnostics.findings import SHORTFALL, level_held
 
 SHOWN_LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 ERRORS = 2.0  # standard errors that a bar reaches to each side
@@ -90,11 +89,9 @@ def audit_section(found: Audit) -> AuditSection:
 
 def _sense(found: Audit) -> str:
     """Return "right", "ample", "unknown" or "short", by the rule that the verdict goes by."""
-    n_datasets, wanted = found.n_datasets - found.n_failed, found.nominal_level
-    severity = level_held(found.coverage, found.standard_error, wanted, n_datasets)
-    if severity == "ok":
-        return "ample" if found.coverage - ERRORS * found.standard_error > wanted else "right"
-    return "unknown" if severity == "note" else "short"
+    if found.severity == "ok":
+        return "ample" if found.is_generous else "right"
+    return "unknown" if found.severity == "note" else "short"
 
 
 def _row(name: str, pairs: str, row: Any, *, is_own: bool = False) -> CoverageRow:

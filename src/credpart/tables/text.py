@@ -355,9 +355,11 @@ class TextTable:
 
 def name_or_leave_out(column: str) -> Message:
     """What to do with a column of text."""
-    names = (Name("id_column"), " or ", Name("label_column"), ".")
+    names = (Name("id_column"), " or ", Name("label_column"))
     leave_out = Setting("drop", [column], is_quoted=True)
-    return Message("Leave the column out with ", leave_out, ", or name it as ", *names)
+    categories = (", or take its categories with ", Setting("model", "mixed", is_quoted=True), ".")
+    start = ("Leave the column out with ", leave_out, ", name it as ")
+    return Message(*start, *names, *categories)
 
 
 def read_text(

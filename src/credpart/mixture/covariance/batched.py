@@ -43,7 +43,9 @@ class Previous(NamedTuple):
     """The previous covariances, as far as the iterative estimates start from them."""
 
     volumes: Array  # (b, k), up to a factor
-    axes_matrix: Array  # (b, d, d): its eigenvectors are the common axes; scales as a precision
+    # (b, d, d): any matrix whose eigenvectors are the common axes and that rescales as a precision.
+    # `of` inverts a sum of covariances, `Gaussian._previous` sums precisions.
+    axes_matrix: Array
 
     @classmethod
     @np.errstate(divide="ignore", over="ignore", invalid="ignore")
@@ -93,13 +95,13 @@ def update(
     # Express the scatter matrices in the axes of each orientation, estimate covariances there by
     # the rule, and rotate these back.
     rotated = []
-    for rotate_scatter, rows in _groups(ORIENTATIONS, codes):
+    for rotate_scatter, rows in _rows_by_function(ORIENTATIONS, codes):
         start = None if previous is None else previous.axes_matrix[rows] / products
         W, n = _take(matrices, rows), _take(sizes, rows)
         axes, matrices[rows] = rotate_scatter(W, n, codes[rows], start)
         if axes is not None:
             rotated.append((rows, stack_contiguous(axes)))
-    for apply_rule, rows in _groups(RULES, codes):
+    for apply_rule, rows in _rows_by_function(RULES, codes):
         start = None if previous is None else previous.volumes[rows]
         matrices[rows] = apply_rule(_take(matrices, rows), _take(sizes, rows), start)
     for rows, axes in rotated:
@@ -109,7 +111,7 @@ def update(
     return matrices
 
 
-def _groups(
+def _rows_by_function(
     table: Mapping[Callable[..., object], Function], codes: IntArray
 ) -> Iterator[tuple[Function, Rows]]:
     """Each function of a table that is needed, with the mixtures whose structures need it."""

@@ -1,8 +1,8 @@
 """Axes that the components of a mixture share, of many mixtures [BM14]_.
 
-Shapes: ``W`` (b, k, d, d), with each matrix contiguous, ``n`` (b, k), ``axes`` (b, d, d).  The mask
-``has_equal_volume`` (b,) says by which of two rules a mixture has precisions along its axes: its
-components have own shapes, and equal or own volumes.
+Shapes: ``W`` (b, k, d, d), with each matrix contiguous, ``n`` (b, k), ``axes`` (b, d, d).
+``has_equal_volume`` (b,) selects the rule for the precisions: volumes are equal (EVE) or own (VVE);
+shapes are own in both.
 
 References
 ----------
@@ -22,7 +22,10 @@ ROUNDING = 1e-12  # of the cost
 def rotate_to_convergence(
     W: Array, n: Array, has_equal_volume: BoolArray, axes: Array
 ) -> tuple[Array, Array]:
-    """The best common axes near some, and the log-likelihoods (b,) there, up to a constant."""
+    """The locally best common axes, starting from ``axes``.
+
+    Also the log-likelihoods (b,) there, up to a constant.
+    """
     axes, going = axes.copy(), np.arange(len(axes))
     for _ in range(MAX_SWEEPS):
         axes[going], angles = rotate(W[going], n[going], has_equal_volume[going], axes[going])

@@ -36,7 +36,7 @@ Rule = Callable[[Array, Array], Array]  # (W, n) -> covariances
 # (W, n, rule) -> axes, and W in these; only common axes depend on n and the rule
 Orientation = Callable[[Array, Array, Rule], tuple[Array, Array]]
 
-MAX_ITERATIONS = 5000  # of the two estimates that have no closed form
+MAX_ALTERNATIONS = 5000  # of the two estimates that have no closed form
 CONVERGED = 1e-11  # change in the last iteration
 
 
@@ -92,7 +92,7 @@ def common_axes(W: Array, n: Array, rule: Rule) -> tuple[Array, Array]:
     """
     eye = np.eye(W.shape[1])
     D = np.linalg.eigh(W.sum(axis=0))[1]
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(MAX_ALTERNATIONS):
         before = D.copy()
         for i, j in combinations(range(len(D)), 2):
             p = [1.0 / np.diag(S_k) for S_k in rule(D.T @ W @ D * eye, n)]
@@ -115,7 +115,7 @@ def equal_volume_equal_shape(W: Array, n: Array) -> Array:
 def own_volume_equal_shape(W: Array, n: Array) -> Array:
     """``lam_k C``: given the volumes ``lam_k`` the best C is known, and the reverse."""
     volumes, d = np.ones(len(n)), W.shape[1]
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(MAX_ALTERNATIONS):
         C = sum(W_k / volume for W_k, volume in zip(W, volumes, strict=True)) / n.sum()
         before, volumes = volumes, np.trace(np.linalg.solve(C, W), axis1=1, axis2=2) / (d * n)
         if np.allclose(volumes, before, rtol=CONVERGED, atol=0.0):

@@ -10,8 +10,8 @@ from credpart.mixture.covariance.matrices import inverse
 
 MAX_STEPS = 200
 CONVERGED = 1e-9  # largest change of a volume's logarithm in the last step
-# Share of the objects of a component that is as good as absent.  Its volume has no influence on the
-# others, and would be found from sums that are rounding.
+# A component with a smaller share of the objects counts as absent: its volume does not affect the
+# others, and would be computed from rounding errors.
 NEGLIGIBLE = 1e-12
 TINY = np.finfo(float).tiny
 

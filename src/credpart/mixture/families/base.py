@@ -45,8 +45,8 @@ class MixtureFamily(ABC, Generic[P]):
     first is ``proportions`` (b, k).  Three methods are required:
 
     - ``log_joint(features, params)``: ``log pi_k + log p_k(x_i)``, shape (b, k, n).
-    - ``m_step(statistics, structure, previous)``: the parameters that maximise the expected
-      likelihood, from the statistics (b, k, s); ``structure`` and ``previous`` can be ignored.
+    - ``m_step(statistics, structure_code, previous)``: the parameters that maximise the expected
+      likelihood, from the statistics (b, k, s); ``structure_code`` and ``previous`` can be ignored.
     - ``n_free(c)``: the number of free parameters of a mixture of c components, for BIC.
 
     Everything else has a default.  What EM works with:
@@ -111,7 +111,7 @@ class MixtureFamily(ABC, Generic[P]):
     ...     def log_joint(self, features, params):
     ...         logs = self.log_shares(params.proportions) - np.log(params.means)
     ...         return np.stack([logs, -1.0 / params.means], axis=-1) @ features.mT
-    ...     def m_step(self, statistics, structure, previous):
+    ...     def m_step(self, statistics, structure_code, previous):
     ...         sizes, means = self.sizes_and_means(statistics)
     ...         return Params(self.shares(sizes), means[..., 0])
     ...     def n_free(self, c):
@@ -162,8 +162,8 @@ class MixtureFamily(ABC, Generic[P]):
         return weighted_sums(resp, features)
 
     @abstractmethod
-    def m_step(self, statistics: Array, structure: IntArray, previous: P | None) -> P:
-        """Parameters that maximise the expected likelihood; ``structure`` has shape (b,)."""
+    def m_step(self, statistics: Array, structure_code: IntArray, previous: P | None) -> P:
+        """Parameters that maximise the expected likelihood; ``structure_code`` has shape (b,)."""
 
     def log_prior(self, params: P) -> Array | float:
         """Log prior density up to a constant, shape (b,): 0 for maximum likelihood."""

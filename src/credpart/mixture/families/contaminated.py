@@ -147,7 +147,7 @@ class Contaminated(StandardisedFamily[ContaminatedParams]):
         return np.concatenate([sizes, weighted, outlying], axis=-1)
 
     def m_step(
-        self, statistics: Array, structure: IntArray, previous: ContaminatedParams | None
+        self, statistics: Array, structure_code: IntArray, previous: ContaminatedParams | None
     ) -> ContaminatedParams:
         """Both steps of ECM, under the structure of each mixture."""
         sizes, means, scatter = self._moments(statistics)
@@ -156,7 +156,7 @@ class Contaminated(StandardisedFamily[ContaminatedParams]):
         counts = sizes
         if self.prior is not None:
             scatter, counts = scatter + self.prior, sizes + 1.0
-        scales = update(scatter, counts, structure, start, self.standardisation.units)
+        scales = update(scatter, counts, structure_code, start, self.standardisation.units)
         n_outlying = self._outlying(statistics)[..., 0]
         regular = np.where(sizes > ABSENT, 1.0 - n_outlying / sizes, FIRST_REGULAR)
         P, logdet = inverse(scales)

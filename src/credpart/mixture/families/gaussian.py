@@ -89,7 +89,7 @@ class Gaussian(StandardisedFamily[GaussianParams]):
 
     @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # found by its flatness
     def m_step(
-        self, statistics: Array, structure: IntArray, previous: GaussianParams | None
+        self, statistics: Array, structure_code: IntArray, previous: GaussianParams | None
     ) -> GaussianParams:
         """Maximise the expected likelihood under the structure of each mixture."""
         space, statistics = self.standardisation, stack_contiguous(statistics)
@@ -98,7 +98,7 @@ class Gaussian(StandardisedFamily[GaussianParams]):
         if self.prior is not None:
             scatter, counts = scatter + self.prior, sizes + 1.0
         start = None if previous is None else self._previous(previous)
-        P, logdet = inverse(update(scatter, counts, structure, start, space.units))
+        P, logdet = inverse(update(scatter, counts, structure_code, start, space.units))
         proportions = self.shares(sizes)
         distance = space.squared_distance(P, means)
         natural = self._natural(proportions, distance, logdet)

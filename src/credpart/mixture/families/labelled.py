@@ -91,10 +91,10 @@ class Labelled(MixtureFamily[Parameters]):
         return self.family.statistics(features[..., :-1], resp, params)
 
     def m_step(
-        self, statistics: Array, structure: IntArray, previous: Parameters | None
+        self, statistics: Array, structure_code: IntArray, previous: Parameters | None
     ) -> Parameters:
         """Parameters that maximise the expected likelihood."""
-        return self.family.m_step(statistics, structure, previous)
+        return self.family.m_step(statistics, structure_code, previous)
 
     def log_prior(self, params: Parameters) -> Array | float:
         """Log prior density of the family."""

@@ -93,7 +93,7 @@ class LatentClass(MixtureFamily[LatentClassParams]):
         return params.natural
 
     def m_step(
-        self, statistics: Array, structure: IntArray, previous: LatentClassParams | None
+        self, statistics: Array, structure_code: IntArray, previous: LatentClassParams | None
     ) -> LatentClassParams:
         """Shares of the levels among the cells that are seen."""
         sizes = np.maximum(statistics[..., 0], 0.0)

@@ -132,7 +132,7 @@ class LocationScale(StandardisedFamily[LocationScaleParams]):
         return np.concatenate([scalars, products, sums], axis=-1)
 
     def m_step(
-        self, statistics: Array, structure: IntArray, previous: LocationScaleParams | None
+        self, statistics: Array, structure_code: IntArray, previous: LocationScaleParams | None
     ) -> LocationScaleParams:
         """Maximise the expected likelihood under the structure of each mixture."""
         sizes, locations, skewness, scatter, dof = self._regress(statistics)
@@ -140,7 +140,7 @@ class LocationScale(StandardisedFamily[LocationScaleParams]):
         start = None if previous is None else Previous.of(previous.scales, previous.proportions)
         if self.prior is not None:
             scatter, sizes = scatter + self.prior, sizes + 1.0
-        scales = update(scatter, sizes, structure, start, self.standardisation.units)
+        scales = update(scatter, sizes, structure_code, start, self.standardisation.units)
         return self.complete(proportions, locations, scales, skewness, dof)
 
     def complete(

@@ -105,13 +105,13 @@ class Mixed(ScaleFamily[MixedParams]):
         return params.natural
 
     def m_step(
-        self, statistics: Array, structure: IntArray, previous: MixedParams | None
+        self, statistics: Array, structure_code: IntArray, previous: MixedParams | None
     ) -> MixedParams:
         """Shares of the levels, means and variances."""
         m = len(self.numeric)
         split = statistics.shape[-1] - 3 * m
         proportions, probabilities, natural = self.categories.m_step(
-            statistics[..., :split], structure, None
+            statistics[..., :split], structure_code, None
         )
         counts, sums, squares = np.split(statistics[..., split:], 3, axis=-1)
         empty = (counts <= ABSENT) | (statistics[..., :1] <= ABSENT)

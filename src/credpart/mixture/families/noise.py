@@ -178,11 +178,11 @@ class WithNoise(MixtureFamily[Parameters]):
         return np.concatenate([self.base.statistics(features, clusters, inner), extra], axis=-1)
 
     def m_step(
-        self, statistics: Array, structure: IntArray, previous: Parameters | None
+        self, statistics: Array, structure_code: IntArray, previous: Parameters | None
     ) -> Parameters:
         """The M-step of the clusters, and the share of noise."""
         before = None if previous is None else self._clusters(previous)
-        clusters = self.base.m_step(statistics[..., :-2], structure, before)
+        clusters = self.base.m_step(statistics[..., :-2], structure_code, before)
         inside, outside = np.moveaxis(statistics[..., -2:].sum(axis=1), -1, 0)
         return self._joined(clusters, outside / (inside + outside))
 

@@ -1,4 +1,4 @@
-"""How the likelihood of mixtures is maximised; functions stand in the modules of their names."""
+"""Maximisation of the likelihood of mixtures.  Each function is in the module of its name."""
 
 from credpart.mixture.optimisation.convergence import (
     DEFAULT_TOLERANCE,

@@ -60,7 +60,8 @@ def e_step(
     family, data = problem.family, problem.data
     b, k = params[0].shape
     precision = np.float32 if in_single else np.float64
-    # Absent components come last; a block is as wide as the widest of its mixtures.
+    # Absent components come last; a block is as wide as the widest of its mixtures.  A width is one
+    # more than the place of the last component with a proportion.
     widths = k - (params[0] > 0.0)[:, ::-1].argmax(axis=1)
     loglik, statistics = np.zeros(b), np.zeros((b, k, 0))
     for some, rows in blocks(b, k, data.features.shape[-2]):
@@ -97,9 +98,8 @@ def total_log_certainty(problem: Problem, params: Parameters, sample: IntArray) 
     for some, rows in blocks(b, k, problem.data.features.shape[-2]):
         features, weights = _part(problem.data, sample[some], rows)
         joint = problem.family.log_joint(features, take_params(params, some))
-        normalise(joint)
-        largest = np.log(np.maximum(joint.max(axis=1), np.finfo(float).tiny))
-        total[some] += np.vecdot(largest, weights)
+        largest = joint.max(axis=1)
+        total[some] += np.vecdot(largest - normalise(joint), weights)
     return total
 
 

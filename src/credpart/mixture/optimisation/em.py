@@ -111,12 +111,15 @@ def em(
         current = replace(current, n_iter=trial.n_iter, status=status)
         was_small = np.where(is_accepted, is_small, was_small)
 
-        before, statistics = statistics, current.statistics
+        point, statistics = statistics, current.statistics
         if anderson is not None:
             anderson.forget(rows[rejected])
-            some, statistics = np.flatnonzero(is_accepted & ~has_ended), statistics.copy()
-            statistics[some] = anderson.extrapolate(rows[some], before[some], statistics[some])
-            is_extrapolated = anderson.count[rows] > 0  # there is no move after the first value
+            continuing, statistics = np.flatnonzero(is_accepted & ~has_ended), statistics.copy()
+            statistics[continuing] = anderson.extrapolate(
+                rows[continuing], point[continuing], statistics[continuing]
+            )
+            # The first value has no difference to extrapolate from, so the next iteration is plain.
+            is_extrapolated = anderson.count[rows] > 0
         if has_ended.any():  # those that have ended leave the batch
             gone, stay = np.flatnonzero(has_ended), np.flatnonzero(~has_ended)
             ended.append((rows[gone], current.take(gone)))

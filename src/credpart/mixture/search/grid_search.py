@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from credpart._arrays import Array, IntArray
+from credpart._arrays import Array, BoolArray, IntArray
 from credpart._checks import WeightedTable
 from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
@@ -39,7 +39,7 @@ Partitions = Mapping[int, IntArray]  # labels by number of clusters
 # t, contaminated and skew mixtures of three data sets lost up to 3.6 of summed log-likelihood; 80
 # and 160 won less than .02 on each, and took a sixth and two fifths more time.
 TRIAL = 40
-GROUP = 1 << 22  # joint densities of the candidates that are run side by side
+BATCH = 1 << 22  # joint densities of the candidates that are run side by side
 
 
 class ModelSet(NamedTuple):
@@ -94,30 +94,30 @@ def grid_search(
 ) -> dict[Cell, Answer]:
     """The best mixture of every model and number of clusters that the starts have.
 
-    Numbers of clusters are searched in groups of a size that depends on the problem only.
+    Numbers of clusters are searched in batches of a size that depends on the problem only.
     """
     width = len(starts) * sum(len(one.models) for one in sets) * len(sets[0].problem.data.features)
-    groups = grouped(sorted(starts[0]), width)
-    tasks = [(sets, starts, numbers, limits) for numbers in groups]
+    batches = batches_of_numbers(sorted(starts[0]), width)
+    tasks = [(sets, starts, numbers, limits) for numbers in batches]
     found: dict[Cell, Answer] = {}
-    for done, answers in enumerate(run_tasks(_search_group, tasks, n_jobs)):
+    for done, answers in enumerate(run_tasks(_search_batch, tasks, n_jobs)):
         found |= answers
-        progress("select", (done + 1) / len(groups))
+        progress("select", (done + 1) / len(batches))
     return found
 
 
-def grouped(numbers: Sequence[int], width: int) -> list[list[int]]:
-    """Numbers of clusters whose candidates, padded to the largest, fill at most `GROUP` values."""
-    groups: list[list[int]] = []
+def batches_of_numbers(numbers: Sequence[int], width: int) -> list[list[int]]:
+    """Numbers of clusters whose candidates, padded to the largest, fill at most `BATCH` values."""
+    batches: list[list[int]] = []
     for c in numbers:
-        if groups and (len(groups[-1]) + 1) * c * width <= GROUP:
-            groups[-1].append(c)
+        if batches and (len(batches[-1]) + 1) * c * width <= BATCH:
+            batches[-1].append(c)
         else:
-            groups.append([c])
-    return groups
+            batches.append([c])
+    return batches
 
 
-def _search_group(
+def _search_batch(
     sets: Sequence[ModelSet], starts: Sequence[Partitions], numbers: Sequence[int], limits: Limits
 ) -> dict[Cell, Answer]:
     """All cells of some numbers of clusters, one family after the other."""
@@ -146,9 +146,9 @@ class FamilySearch:
         candidates = self.begin([*self._partitions(starts), *self._nested_clusters(smaller)])
         embedded = list(self._embedded(smaller))
         related = RelatedStarts(self, self.begin(embedded) if embedded else None)
-        early_stopping = EarlyStopping(self.value, len(self.cells))
+        early_stopping = EarlyStopping(self.is_sound, len(self.cells))
         candidates = maximise(self.problem, candidates, self.limits, early_stopping)
-        policy = Policy(self.value, more_starts=related)
+        policy = Policy(self.is_sound, more_starts=related)
         answers, _ = best_first(self.problem, candidates, policy, self.limits)
         return {cell: self.answer(answers, i) for i, cell in enumerate(self.cells)}
 
@@ -157,10 +157,10 @@ class FamilySearch:
         started = self.begin([(cell, self.problem.statistics(resp))])
         return self.answer(maximise(self.problem, started, self.limits), 0)
 
-    def value(self, mixtures: Mixtures) -> Array:
-        """The objectives of mixtures that may be answers."""
+    def is_sound(self, mixtures: Mixtures) -> BoolArray:
+        """Which mixtures may be answers: those that are sound and have all their components."""
         is_full = (mixtures.params[0] > 0.0).sum(axis=1) == self.widths[mixtures.slot]
-        return np.where(self.problem.is_sound(mixtures) & is_full, mixtures.objective, -np.inf)
+        return np.asarray(self.problem.is_sound(mixtures) & is_full)
 
     def begin(self, starts: Sequence[tuple[Cell, Array]]) -> Mixtures:
         """Mixtures after one iteration from statistics (1, c, s), each for a cell."""
@@ -187,7 +187,10 @@ class FamilySearch:
             yield cell, self.problem.statistics(resp[0, : params[0].shape[1]])  # noise left out
 
     def _embedded(self, smaller: Mapping[Cell, Answer]) -> Iterator[tuple[Cell, Array]]:
-        """Starts from the very mixtures of nested models, with parameters of this family."""
+        """Statistics expected at the mixtures of nested models, taken as mixtures of this family.
+
+        `begin` applies an M-step to these.
+        """
         for cell, answer in self._nested_answers(smaller):
             params = self.problem.family.embed(answer.mixture.params)
             yield cell, e_step(self.problem, params, answer.mixture.sample)[1]

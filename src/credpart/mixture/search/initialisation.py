@@ -1,9 +1,9 @@
 """Starting partitions: agglomeration by the classification likelihood, Ward, and k-means.
 
-Model-based agglomeration [F98]_ merges, step by step, the two groups whose union lowers the
+Model-based agglomeration [F98]_ merges, step by step, the two sets whose union lowers the
 maximised classification likelihood least: a function of sizes and scatter matrices alone.
-Large data start from 1000 small groups instead of single objects.  Models that do not depend on the
-units of the columns start from partitions that do not depend on them either.
+Large data start from 1000 microclusters instead of single objects.  Models that do not depend on
+the units of the columns start from partitions that do not depend on them either.
 
 References
 ----------
@@ -29,26 +29,26 @@ from credpart.mixture.covariance.matrices import pivots
 
 Cost = Callable[[Array, Array], Array]  # sizes (...), scatter (d, d, ...) -> (...)
 
-MAX_GROUPS = 1000  # agglomeration takes time cubic in the groups it starts from
+MAX_INITIAL_SETS = 1000  # agglomeration takes time cubic in the sets it starts from
 MAX_OBJECTS = 2000  # Ward's method takes memory quadratic in the objects
-MAX_FITTED = 20_000  # rows that k-means for compact groups is fitted to
+MAX_FITTED = 20_000  # rows that k-means for microclusters is fitted to
 DECIMALS = 9  # of scaled data
 BLOCK = 1 << 16  # values in the scatter matrices of pairs whose costs are found together
 
 
-class Groups(NamedTuple):
-    """Sizes (m,), means (d, m) and scatter matrices (d, d, m) of groups of objects."""
+class MergedSets(NamedTuple):
+    """Sizes (m,), means (d, m) and scatter matrices (d, d, m) of sets of objects to merge."""
 
     sizes: Array
     means: Array
     scatter: Array
 
-    def at(self, *index: Any) -> "Groups":
-        """Some of the groups, or all of them along new axes."""
-        return Groups(self.sizes[index], self.means[:, *index], self.scatter[:, :, *index])
+    def at(self, *index: Any) -> "MergedSets":
+        """Some of the sets, or all of them along new axes."""
+        return MergedSets(self.sizes[index], self.means[:, *index], self.scatter[:, :, *index])
 
     def merge(self, i: int, j: int) -> None:
-        """Make group i the union of both, in place."""
+        """Make set i the union of both, in place."""
         one, other = self.at(i), self.at(j)
         self.sizes[i], self.scatter[:, :, i] = unite(one, other)
         self.means[:, i] += other.sizes / self.sizes[i] * (other.means - one.means)
@@ -91,39 +91,39 @@ def scale(X: Array) -> Array:
 def ellipsoidal_cost(sizes: Array, scatter: Array, offset: float) -> Array:
     """``n log(|W / n| + (tr W + offset) / n)`` for unconstrained covariances (VVV) [F98]_.
 
-    The trace and the offset keep it finite for groups that are small or flat.  Determinant and
+    The trace and the offset keep it finite for sets that are small or flat.  Determinant and
     trace have different units, so the data have to be on the scale of `balance`.
     """
     volume = np.fmax(reduce(np.multiply, pivots((scatter / sizes).T)).T, 0.0)  # 0 for NaN too
     return sizes * np.log(volume + (scatter.trace() + offset) / sizes)
 
 
-def unite(one: Groups, other: Groups) -> tuple[Array, Array]:
-    """Sizes and scatter matrices of groups united, one of the first with one of the second."""
+def unite(one: MergedSets, other: MergedSets) -> tuple[Array, Array]:
+    """Sizes and scatter matrices of sets united, one of the first with one of the second."""
     sizes = one.sizes + other.sizes
     gap = other.means - one.means
     between = (one.sizes * (other.sizes / sizes) * gap)[:, None] * gap
     return sizes, one.scatter + other.scatter + between
 
 
-@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # pivots of flat groups are 0
-def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int, IntArray]:
-    """Labels of the groups when they have been merged to each of the ``numbers`` of clusters."""
-    m = len(groups.sizes)
-    groups = Groups(*(field.copy() for field in groups))
-    own = cost(groups.sizes, groups.scatter)
-    rises = all_rises(groups, own, cost)
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # pivots of flat sets are 0
+def agglomerate(sets: MergedSets, cost: Cost, numbers: Sequence[int]) -> dict[int, IntArray]:
+    """Labels of the sets when they have been merged to each of the ``numbers`` of clusters."""
+    m = len(sets.sizes)
+    sets = MergedSets(*(field.copy() for field in sets))
+    own = cost(sets.sizes, sets.scatter)
+    rises = all_rises(sets, own, cost)
     nearest = rises.argmin(axis=1)  # of each row, so that a step need not search the matrix
     lowest = rises.min(axis=1)
     kept, gone = np.empty((2, m - min(numbers)), dtype=np.intp)
     for step in range(len(gone)):
         kept[step] = i = int(lowest.argmin())
         gone[step] = j = int(nearest[i])
-        groups.merge(i, j)
+        sets.merge(i, j)
         own[i] += own[j] + lowest[i]
-        own[j] = -np.inf  # so that nothing is ever merged with j again
-        rise = cost(*unite(groups.at(slice(i, i + 1)), groups)) - own[i] - own
-        rises[:, j] = np.inf
+        own[j] = -np.inf  # so that the rise of every later merge with j is infinite
+        rise = cost(*unite(sets.at(slice(i, i + 1)), sets)) - own[i] - own
+        rises[:, j] = np.inf  # row j of rises is not read again
         rises[:i, i] = rise[:i]
         rises[i, i + 1 :] = rise[i + 1 :]
         nearest[j], lowest[j] = -1, np.inf
@@ -133,44 +133,44 @@ def agglomerate(groups: Groups, cost: Cost, numbers: Sequence[int]) -> dict[int,
     return {c: cut(m, gone[: m - c], kept[: m - c]) for c in numbers}
 
 
-def all_rises(groups: Groups, own: Array, cost: Cost) -> Array:
-    """What merging groups i and j costs, i < j: a matrix (m, m), infinite elsewhere."""
+def all_rises(sets: MergedSets, own: Array, cost: Cost) -> Array:
+    """What merging sets i and j costs, i < j: a matrix (m, m), infinite elsewhere."""
     m = len(own)
     rises, places = np.full((m, m), np.inf), np.arange(m)
-    height = max(1, BLOCK // groups.scatter.size)
+    height = max(1, BLOCK // sets.scatter.size)
     for first in range(0, m, height):
         rows, others = slice(first, first + height), slice(first, None)
-        united = unite(groups.at(rows, None), groups.at(None, others))
+        united = unite(sets.at(rows, None), sets.at(None, others))
         rise = cost(*united) - own[rows, None] - own[others]
         np.copyto(rises[rows, others], rise, where=places[rows, None] < places[others])
     return rises
 
 
-def group_moments(Z: Array, labels: IntArray) -> Groups:
+def set_moments(Z: Array, labels: IntArray) -> MergedSets:
     """Sizes, means and scatter matrices of labelled rows."""
     m, d = labels.max() + 1, Z.shape[1]
     sizes = np.bincount(labels, minlength=m).astype(float)
     means = np.stack([np.bincount(labels, Z[:, j], m) for j in range(d)]) / sizes
     gaps = Z.T - means[:, labels]
     scatter = [[np.bincount(labels, gaps[i] * gaps[j], m) for j in range(d)] for i in range(d)]
-    return Groups(sizes, means, np.array(scatter))
+    return MergedSets(sizes, means, np.array(scatter))
 
 
 def ward(Z: Array, numbers: Sequence[int]) -> dict[int, IntArray]:
     """Ward's partitions into each of the ``numbers`` of clusters.
 
-    Many objects are first put into small groups, whose centres then count once each, whatever
+    Many objects are first put into microclusters, whose centres then count once each, whatever
     their sizes.
     """
-    groups, centers = np.arange(len(Z)), Z
+    labels, centers = np.arange(len(Z)), Z
     if len(Z) > MAX_OBJECTS:
-        groups = small_groups(Z, max(MAX_GROUPS, *numbers))
-        centers = group_moments(Z, groups).means.T
+        labels = initial_sets(Z, max(MAX_INITIAL_SETS, *numbers))
+        centers = set_moments(Z, labels).means.T
     m = len(centers)
     # not linkage(centers): it warns of data that look like a matrix of distances
     merges = linkage(pdist(centers), "ward")[:, :2].astype(np.intp)
     nodes = np.arange(m, 2 * m - 1)[:, None]  # which the merges make
-    return {c: cut(2 * m - 1, merges[: m - c], nodes[: m - c])[groups] for c in numbers}
+    return {c: cut(2 * m - 1, merges[: m - c], nodes[: m - c])[labels] for c in numbers}
 
 
 def cut(n_nodes: int, children: IntArray, parents: IntArray) -> IntArray:
@@ -186,22 +186,22 @@ def cut(n_nodes: int, children: IntArray, parents: IntArray) -> IntArray:
     return (is_root.cumsum() - 1)[root]
 
 
-def small_groups(Z: Array, m: int) -> IntArray:
-    """Labels of m groups, or of one for each row: by Ward, or by k-means if the rows are many."""
+def initial_sets(Z: Array, m: int) -> IntArray:
+    """Labels of m sets to merge: single rows, those of Ward, or microclusters of many rows."""
     if len(Z) <= m:
         return np.arange(len(Z))
     if len(Z) <= MAX_OBJECTS:
         return ward(Z, [m])[m]
     thinned = Z[:: -(-len(Z) // MAX_FITTED)]
-    labels = compact_groups(Z, thinned, m, seed=0)
+    labels = microclusters(Z, thinned, m, seed=0)
     first = np.unique(labels, return_index=True)[1]
-    lacking = m - len(first)  # k-means may leave groups empty: some rows become groups
+    lacking = m - len(first)  # k-means may leave sets empty: some rows become sets
     labels[np.delete(np.arange(len(Z)), first)[:lacking]] = len(first) + np.arange(lacking)
     return labels
 
 
-def compact_groups(Z: Array, some: Array, m: int, seed: int) -> IntArray:
-    """Labels of at most m groups of rows, by a few iterations of k-means on some of the rows."""
+def microclusters(Z: Array, some: Array, m: int, seed: int) -> IntArray:
+    """Labels of at most m compact sets of rows, by a few iterations of k-means on some rows."""
     from sklearn.cluster import KMeans
 
     model = KMeans(min(m, len(some)), n_init=1, max_iter=10, random_state=seed).fit(some)
@@ -219,10 +219,11 @@ def k_means(Z: Array, numbers: Sequence[int], seed: int) -> dict[int, IntArray]:
 def ellipsoidal(X: Array, numbers: Sequence[int]) -> dict[int, IntArray]:
     """Model-based agglomeration with own ellipsoids."""
     Z = balance(X)
-    groups = small_groups(Z, max(MAX_GROUPS, *numbers))  # no fewer than there will be clusters
+    # No fewer sets than there will be clusters.
+    own = initial_sets(Z, max(MAX_INITIAL_SETS, *numbers))
     cost = partial(ellipsoidal_cost, offset=(Z**2).mean())
-    found = agglomerate(group_moments(Z, groups), cost, numbers)
-    return {c: labels[groups] for c, labels in found.items()}
+    found = agglomerate(set_moments(Z, own), cost, numbers)
+    return {c: labels[own] for c, labels in found.items()}
 
 
 Partitioner = Callable[[Array, Sequence[int]], dict[int, IntArray]]

@@ -27,12 +27,18 @@ UNSOUND = 240  # iterations for which a candidate may be unsound
 class Policy(NamedTuple):
     """What a search maximises, when it resumes a candidate, and where it gets further starts."""
 
-    # What is maximised in a slot: -inf for a mixture that cannot be an answer.
-    value: Callable[[Mixtures], Array]
+    # Which mixtures may be answers.
+    is_sound: Callable[[Mixtures], BoolArray]
+    # What is maximised in a slot.
+    criterion: Callable[[Mixtures], Array] = lambda mixtures: mixtures.objective
     # What a candidate may still gain on the others of its slot.
     margin: Callable[[Mixtures], Array] = lambda mixtures: np.zeros(len(mixtures))
     # Further candidates, given the answers (one per slot) and the slots whose answers are new.
     more_starts: Callable[[Mixtures, IntArray], Mixtures | None] = lambda answers, new: None
+
+    def value(self, mixtures: Mixtures) -> Array:
+        """The criterion of mixtures that may be answers; -inf for others."""
+        return np.where(self.is_sound(mixtures), self.criterion(mixtures), -np.inf)
 
 
 class Found(NamedTuple):
@@ -42,16 +48,31 @@ class Found(NamedTuple):
     values: Array  # of the answers; -inf where no mixture is sound
 
 
-def best_first(problem: Problem, candidates: Mixtures, policy: Policy, limits: Limits) -> Found:
-    """Run the candidates of highest potential to convergence, until no other could win its slot."""
+def best_first(
+    problem: Problem,
+    candidates: Mixtures,
+    policy: Policy,
+    limits: Limits,
+    goals: Array | None = None,
+) -> Found:
+    """Run the candidates of highest potential to convergence, until no other could win its slot.
+
+    Candidates whose potential, value plus margin, is below the goal of their slot in ``goals``
+    (slots,) are not run.  The best of them is the answer, as it is, only where those that are run
+    are not sound or have lower values.
+    """
+    values = policy.value(candidates)
+    # Placeholders, one for each slot: any candidate that has ended replaces them.
+    answers = candidates.take(best_of_slots(values, candidates.slot, limits.tol))
+    best_values = np.full(len(answers), -np.inf)
     is_open = candidates.status == Status.NOT_CONVERGED
+    if goals is not None:
+        is_open &= values + policy.margin(candidates) >= goals[candidates.slot]
     waiting = candidates.take(np.flatnonzero(is_open))
     ended = candidates.take(np.flatnonzero(~is_open))
-    answers = candidates.take(best_of_slots(policy.value(candidates), candidates.slot, limits.tol))
-    best_values = np.full(len(answers), -np.inf)
 
     def gives_up(trial: Mixtures, gain: Array) -> BoolArray:
-        return is_collapsing(policy.value(trial), trial.n_iter)
+        return is_collapsing(policy.is_sound(trial), trial.n_iter)
 
     while True:
         # Keep the best of those that have ended, where they exceed the answers.
@@ -59,9 +80,10 @@ def best_first(problem: Problem, candidates: Mixtures, policy: Policy, limits: L
         best = best_of_slots(values, ended.slot, limits.tol)
         slot = ended.slot[best]
         is_better = values[best] > just_above(best_values, limits.tol)[slot]
-        is_new = is_better | np.isinf(best_values[slot])  # if nothing is sound, keep what there is
-        answers = answers.put(slot[is_new], ended.take(best[is_new]))
-        best_values[slot[is_new]] = values[best[is_new]]
+        # If nothing is sound, keep what there is.
+        is_replaced = is_better | np.isinf(best_values[slot])
+        answers = answers.put(slot[is_replaced], ended.take(best[is_replaced]))
+        best_values[slot[is_replaced]] = values[best[is_replaced]]
 
         # New answers may give more candidates; run those that could still win their slots.
         further = policy.more_starts(answers, slot[is_better])
@@ -91,27 +113,27 @@ class EarlyStopping:
 
     A candidate is too far behind if, at its last gain per iteration, it would need more than
     `CATCH_UP` iterations to reach the present best.  Only plain EM is stopped, not accelerated
-    EM.  The value must be the objective of EM.
+    EM.  What is maximised must be the objective of EM.
     """
 
-    def __init__(self, value: Callable[[Mixtures], Array], n_slots: int) -> None:
-        self.value, self.best = value, np.full(n_slots, -np.inf)
+    def __init__(self, is_sound: Callable[[Mixtures], BoolArray], n_slots: int) -> None:
+        self.is_sound, self.best = is_sound, np.full(n_slots, -np.inf)
 
     def __call__(self, trial: Mixtures, gain: Array) -> BoolArray:
         """Which candidates to give up after an iteration with these relative gains."""
-        values = self.value(trial)
-        np.maximum.at(self.best, trial.slot, values)
+        is_sound = self.is_sound(trial)
+        np.maximum.at(self.best, trial.slot[is_sound], trial.objective[is_sound])
         behind = self.best[trial.slot] - trial.objective
         is_behind = behind > CATCH_UP * np.maximum(gain, 0.0) * (1.0 + np.abs(trial.objective))
-        return np.asarray(is_behind | is_collapsing(values, trial.n_iter))
+        return np.asarray(is_behind | is_collapsing(is_sound, trial.n_iter))
 
 
-def is_collapsing(values: Array, n_iter: IntArray) -> BoolArray:
-    """Mixtures that are still not sound (value -inf) after more than `UNSOUND` iterations.
+def is_collapsing(is_sound: BoolArray, n_iter: IntArray) -> BoolArray:
+    """Mixtures that are still not sound after more than `UNSOUND` iterations.
 
     While a component collapses, the likelihood may rise for thousands of iterations.
     """
-    return np.asarray(np.isinf(values) & (n_iter > UNSOUND))
+    return np.asarray(~is_sound & (n_iter > UNSOUND))
 
 
 def best_of_slots(values: Array, slot: IntArray, tol: float) -> IntArray:

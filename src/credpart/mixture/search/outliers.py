@@ -73,25 +73,25 @@ def find_outliers(X: Array) -> BoolArray:
 
 
 def clutter(log_volumes: Array, k: int) -> BoolArray:
-    """Which of two processes, the sparser one, balls of these volumes are more likely from.
+    """Whether each ball more probably comes from the sparser of two Poisson processes.
 
     A volume has density proportional to ``rate^k v^(k - 1) exp(-rate v)``, by the k-th neighbour.
     EM alternates between the probability of the sparser process and the two rates.
     """
     volumes = np.exp(log_volumes - np.median(log_volumes))
     volumes = np.minimum(volumes, np.finfo(float).max ** 0.5)
-    sparse = 1.0 * (volumes > np.quantile(volumes, 0.9))
-    if not 0.0 < sparse.mean() < 1.0:
+    resp = 1.0 * (volumes > np.quantile(volumes, 0.9))
+    if not 0.0 < resp.mean() < 1.0:
         return np.zeros(len(volumes), dtype=bool)
     for _ in range(ITERATIONS):
-        share = np.clip(sparse.mean(), 1e-12, 1.0 - 1e-12)
-        sparser = k * sparse.sum() / (sparse @ volumes)
-        denser = k * (1.0 - sparse).sum() / ((1.0 - sparse) @ volumes)
-        log_odds = np.log(share / (1.0 - share)) + k * np.log(sparser / denser)
-        before, sparse = sparse, expit(log_odds + (denser - sparser) * volumes)
-        if np.abs(sparse - before).max() < 1e-6 or not 0.0 < sparse.sum() < len(sparse):
+        share = np.clip(resp.mean(), 1e-12, 1.0 - 1e-12)
+        rate_sparse = k * resp.sum() / (resp @ volumes)
+        rate_dense = k * (1.0 - resp).sum() / ((1.0 - resp) @ volumes)
+        log_odds = np.log(share / (1.0 - share)) + k * np.log(rate_sparse / rate_dense)
+        before, resp = resp, expit(log_odds + (rate_dense - rate_sparse) * volumes)
+        if np.abs(resp - before).max() < 1e-6 or not 0.0 < resp.sum() < len(resp):
             break
-    return np.asarray(sparse > 0.5)
+    return np.asarray(resp > 0.5)
 
 
 def in_quartiles(X: Array) -> Array:

@@ -16,7 +16,7 @@ from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._threads import one_blas_thread
 from credpart.mixture.completed_data import completed
-from credpart.mixture.criteria import CRITERIA, contributions
+from credpart.mixture.criteria import CRITERIA, contributions, may_be_chosen
 from credpart.mixture.optimisation import Limits, Mixtures, Problem
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
@@ -28,15 +28,12 @@ from credpart.mixture.search.grid_search import (
     RelatedStarts,
     grid_search,
 )
-from credpart.mixture.search.initialisation import MAX_FITTED, compact_groups, scale
+from credpart.mixture.search.initialisation import MAX_FITTED, microclusters, scale
 from credpart.mixture.search.multistart import Policy, best_first
 
 LARGE = 20_000  # distinct objects above which searches start on a subsample
 SUBSAMPLE = 10_000  # distinct objects in it
-GROUPS = 256  # strata: compact groups of objects
-# A model has no real chance if its criterion is below the best by more than this many standard
-# errors, as estimated from the subsample.
-N_DEVIATIONS = 4.0
+N_MICROCLUSTERS = 256  # strata of the subsample
 
 
 class SearchResult(NamedTuple):
@@ -103,9 +100,9 @@ def on_part(models: ModelSet, part: WeightedTable) -> ModelSet:
 def subsample(data: WeightedTable, seed: int, measured: Table | None = None) -> WeightedTable:
     """A weighted subsample of distinct objects that represents all of them; the data, if few.
 
-    Half of them are spread over compact groups of objects in equal numbers, so that small clusters
-    are there too; their weights make up for it.  Weights add up to the number of objects in the
-    subsample, so that criteria and standard errors are those of a sample of that size.
+    Half of them are spread over microclusters in equal numbers, so that small clusters are there
+    too; their weights make up for it.  Weights add up to the number of objects in the subsample, so
+    that criteria and standard errors are those of a sample of that size.
     ``measured`` are the objects without columns that are no measurements, if there are such.
     """
     if len(data.values) <= LARGE:
@@ -113,22 +110,22 @@ def subsample(data: WeightedTable, seed: int, measured: Table | None = None) -> 
     rng = np.random.default_rng(seed)
     Z = scale(completed(data.table if measured is None else measured))
     some = Z[np.sort(rng.permutation(len(Z))[:MAX_FITTED])]
-    groups = compact_groups(Z, some, GROUPS, seed=int(rng.integers(2**31)))
-    rows = stratified(groups, SUBSAMPLE, rng)
-    totals, own = data.weights, groups[rows]
-    represented = np.bincount(own, totals[rows], groups.max() + 1).clip(np.finfo(float).tiny)
-    weights = totals[rows] * (np.bincount(groups, totals) / represented)[own]
+    strata = microclusters(Z, some, N_MICROCLUSTERS, seed=int(rng.integers(2**31)))
+    rows = stratified(strata, SUBSAMPLE, rng)
+    totals, own = data.weights, strata[rows]
+    represented = np.bincount(own, totals[rows], strata.max() + 1).clip(np.finfo(float).tiny)
+    weights = totals[rows] * (np.bincount(strata, totals) / represented)[own]
     weights *= len(rows) / weights.sum()
     return WeightedTable(data.table._replace(values=data.values[rows]), weights)
 
 
-def stratified(groups: IntArray, m: int, rng: np.random.Generator) -> IntArray:
-    """Rows of about m objects, half in proportion to the groups, and half of all groups alike."""
-    sizes = np.bincount(groups)
-    wanted = np.ceil(0.5 * m * (sizes / len(groups) + 1.0 / len(sizes))).astype(np.intp)
-    order = np.lexsort([rng.random(len(groups)), groups])
-    rank = np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.sort(order[rank < wanted[groups[order]]])
+def stratified(strata: IntArray, m: int, rng: np.random.Generator) -> IntArray:
+    """Rows of about m objects, half in proportion to the strata, and half of all strata alike."""
+    sizes = np.bincount(strata)
+    wanted = np.ceil(0.5 * m * (sizes / len(strata) + 1.0 / len(sizes))).astype(np.intp)
+    order = np.lexsort([rng.random(len(strata)), strata])
+    rank = np.arange(len(strata)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.sort(order[rank < wanted[strata[order]]])
 
 
 def cells_to_refine(
@@ -185,9 +182,7 @@ def chances_on_all(
     gaps = weights * (U - U[best])
     errors = np.sqrt(((gaps - gaps.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
     deficits = values[best] - values
-    # What a model gains by being fitted to the part is a chi-square variable with `n_parameters`
-    # degrees of freedom.
-    is_real = deficits <= ratio * N_DEVIATIONS * (errors + np.sqrt(2.0 * n_parameters))
+    is_real = may_be_chosen(deficits, ratio * errors, n_parameters, ratio)
     which = f"by {len(weights)} of them, its {criterion.upper()}"
     why_not = [
         f"it was not fitted to all objects: {which} is about {gap:.0f} below the best"
@@ -208,6 +203,6 @@ def refine_on_all(
         params = Mixtures.concatenate([found[cell].mixture for cell in search.cells]).params
         begun = Mixtures.at(params, search.codes, np.zeros_like(slots), slots, n_iter=0)
         candidates = maximise(models.problem, evaluate(models.problem, begun), limits)
-        policy = Policy(search.value, more_starts=RelatedStarts(search))
+        policy = Policy(search.is_sound, more_starts=RelatedStarts(search))
         answers, _ = best_first(models.problem, candidates, policy, limits)
     return {cell: search.answer(answers, slot) for slot, cell in enumerate(search.cells)}
