@@ -328,11 +328,11 @@ def _breakable(name: str) -> Markup:
 
 
 def _unbroken_words(command: str) -> Markup:
-    """A command whose words are not parted at the end of a line: ``--model`` has hyphens.
+    """A command whose words are not parted at the end of a line, as at a hyphen or a slash.
 
-    >>> print(_unbroken_words("fit <a.csv"))
-    <span class="word">fit</span> <span class="word">&lt;a.csv</span>
+    >>> print(_unbroken_words("fit <a.csv --model"))
+    fit &lt;a.csv <span class="word">--model</span>
     """
-    return Markup(" ").join(
-        Markup('<span class="word">{}</span>').format(w) for w in command.split(" ")
-    )
+    whole = Markup('<span class="word">{}</span>')
+    words = command.split(" ")
+    return Markup(" ").join(whole.format(word) if set("-/") & set(word) else word for word in words)
