@@ -88,7 +88,7 @@ def run(bench: Bench) -> Section:
         "figure-6",
         lambda: _partition(sample, partition),
         "Figure 6: the partition; hulls of the lower (solid) and upper (broken) approximations. "
-        "Objects with a ring are ambiguous.",
+        "Objects with a ring are not sure.",
     )
     return section
 

@@ -96,8 +96,8 @@ def show_fit(title: str, summary: Mapping[str, Any], outcome: Outcome, folder: P
         console.print(left_out(profiles))
     if outcome.classes is not None:
         console.print(
-            f"Known classes: adjusted Rand index of the clusters {summary['adjusted_rand']:.3f}; "
-            "by set of maximum mass"
+            "Known classes by set of maximum mass (adjusted Rand index of clusters "
+            f"{summary['adjusted_rand']:.3f})"
         )
         _confusion(console, partition, outcome.classes)
     _trust(console, summary["diagnosis"])
