@@ -361,3 +361,15 @@ def test_extreme_units_end_well(value):
     assert_allclose(
         fit.posteriors(value * X / X.max()), fit_mixture(X, 2, "EEE", start=START > 0).posteriors(X)
     )
+
+
+@pytest.mark.filterwarnings("ignore::credpart.errors.DegeneracyWarning")
+@pytest.mark.parametrize("model", ["t-EII", "t", "contaminated-EII"])
+def test_a_start_with_a_single_object_has_a_regularised_fit(model):
+    # The object has no scale matrix of its own, and its weight in the first E-step would be 0 / 0.
+    resp = np.zeros((len(X), 2))
+    resp[:, 1] = 1.0
+    resp[0] = 1.0, 0.0
+    fit = fit_mixture(X, 2, model, start=resp, regularization="pooled")
+    assert fit.status is Status.REGULARISED
+    assert np.isfinite(fit.loglik)

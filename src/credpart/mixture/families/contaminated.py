@@ -39,7 +39,7 @@ from credpart.mixture.families.base import (
     weighted_sums,
 )
 from credpart.mixture.families.gaussian import LOG_2_PI, GaussianParams
-from credpart.mixture.families.location_scale import relative_flatness
+from credpart.mixture.families.location_scale import pooled_where_singular, relative_flatness
 from credpart.mixture.families.standardisation import Standardisation, StandardisedFamily
 
 # Most objects of a cluster are regular [PM16]_; a share of exactly 1 would stay 1 in EM.
@@ -312,8 +312,9 @@ class Contaminated(StandardisedFamily[ContaminatedParams]):
         )
         regular = np.full_like(sizes, FIRST_REGULAR)
         inflation = np.full_like(sizes, FIRST_INFLATION)
-        covariances = scatter / sizes[..., None, None]
-        return self.complete(self.shares(sums[..., 0]), means, covariances, regular, inflation)
+        proportions = self.shares(sums[..., 0])
+        covariances = pooled_where_singular(scatter / sizes[..., None, None], proportions)
+        return self.complete(proportions, means, covariances, regular, inflation)
 
 
 class OutlyingPartIsNoise:

@@ -38,7 +38,11 @@ from credpart.mixture.families.base import (
 from credpart.mixture.families.gaussian import GaussianParams
 from credpart.mixture.families.latent_law import LatentLaw
 from credpart.mixture.families.skew import SKEW_NORMAL, SKEW_T
-from credpart.mixture.families.standardisation import Standardisation, StandardisedFamily
+from credpart.mixture.families.standardisation import (
+    SINGULAR,
+    Standardisation,
+    StandardisedFamily,
+)
 from credpart.mixture.families.student import T
 
 PENALTY = 0.876
@@ -280,6 +284,8 @@ class LocationScale(StandardisedFamily[LocationScaleParams]):
         means, squares = sums[..., 1 : 1 + d] / sizes, sums[..., 1 + d :] / sizes
         covariances = self.standardisation.matrices(squares - means[..., i] * means[..., j])
         covariances[absent] = np.eye(d)
+        proportions = self.shares(sums[..., 0])
+        covariances = pooled_where_singular(covariances, proportions)
         skewness = np.zeros_like(means)
         if self.law.is_skew:  # from no skewness, EM would never find any
             cubes = weighted_sums(resp, features[..., 1 : 1 + d] ** 3) / sizes
@@ -287,7 +293,7 @@ class LocationScale(StandardisedFamily[LocationScaleParams]):
         scales = covariances - HALF_NORMAL_VARIANCE * outer_square(skewness)
         locations = means - np.sqrt(2.0 / np.pi) * skewness
         dof = np.full(absent.shape, self.law.first_dof)
-        return self.complete(self.shares(sums[..., 0]), locations, scales, skewness, dof)
+        return self.complete(proportions, locations, scales, skewness, dof)
 
 
 def skewness_by_moments(means: Array, covariances: Array, cubes: Array) -> Array:
@@ -304,6 +310,18 @@ def skewness_by_moments(means: Array, covariances: Array, cubes: Array) -> Array
 def outer_square(vectors: Array) -> Array:
     """Outer products of vectors (..., d) with themselves."""
     return vectors[..., :, None] * vectors[..., None, :]
+
+
+def pooled_where_singular(covariances: Array, proportions: Array) -> Array:
+    """Covariances (b, k, d, d), with the pooled one in place of those that are singular.
+
+    The weights of objects in a first E-step need a scale matrix, also of a component that starts
+    with one object or with fewer than there are columns.
+    """
+    with np.errstate(all="ignore"):
+        flatness = relative_flatness(inverse(covariances)[0], covariances, proportions)
+    pooled = np.einsum("bk,bkde->bde", proportions, covariances)[:, None]
+    return np.where((flatness < SINGULAR)[..., None, None], covariances, pooled)
 
 
 def relative_flatness(precisions: Array, scales: Array, proportions: Array) -> Array:
