@@ -26,7 +26,7 @@ from credpart import (
 from credpart._audit import level_for, levels_to_try, share
 from credpart._random import integer_seed
 from credpart.cli import main
-from credpart.datasets import make_mixture1, make_survey
+from credpart.datasets import make_mixture1, make_mixture3, make_survey
 from credpart.errors import (
     CredpartWarning,
     DataError,
@@ -56,9 +56,11 @@ def found(model):
 def literal_coverage(model, levels):
     """The definition: draw, fit by the public estimator, count the pairs one by one."""
     shares, of_partition = [], []
-    for seed in SeedSequence(5).spawn(N_DATASETS):
+    fits, chances = _audit.plausible_mixtures(model.result_)
+    for i, seed in enumerate(SeedSequence(5).spawn(N_DATASETS)):
         drawing, fitting, _ = seed.spawn(3)
-        mixture = model.mixture_
+        place = 0.5 + i * (1 + 5**0.5) / 2
+        mixture = fits[[chances[: k + 1].sum() >= place % 1 for k in range(len(fits))].index(True)]
         values = mixture.family.sample(mixture.internal, len(X), default_rng(drawing))[0]
         again = CalibratedClustering(
             [2, 3],
@@ -290,7 +292,7 @@ def test_data_with_missing_categories_are_drawn_with_missing_cells():
     model = CalibratedClustering(2, model="latent-class", n_replicates=10, level=0.5)
     result = model.fit(survey).result_
     design = _audit.make_design(result, 10)
-    drawn = design.draw(default_rng(1))[0]
+    drawn = design.draw(design.truths[0], default_rng(1))[0]
     assert drawn.levels == result.data.levels
     share_missing = np.isnan(drawn.values).mean()
     assert share_missing == pytest.approx(np.isnan(result.data.values).mean(), abs=0.05)
@@ -426,7 +428,7 @@ def uneven(sample):
 
 def test_drawn_objects_are_in_groups_that_differ_as_those_of_the_data():
     sample, model = grouped_fit(groups=uneven)
-    units = _audit.UnitsByComponent.of(model.result_)
+    units = _audit.UnitsByComponent.of(model.result_, model.mixture_)
     labels = np.repeat([0, 1, 2], 20_000)
     drawn = units.assign(labels, default_rng(0)).groups
     groups, posteriors = uneven(sample), model.result_.posteriors
@@ -452,8 +454,34 @@ def test_groups_of_one_object_are_audited_as_no_groups():
 def test_strata_are_drawn_too():
     _, model = grouped_fit(groups=uneven, strata=lambda sample: uneven(sample) % 2)
     design = _audit.make_design(model.result_, 40)
-    drawn = design.draw(default_rng(0))[1]
+    drawn = design.draw(design.truths[0], default_rng(0))[1]
     assert len(drawn.groups) == len(drawn.strata) == 240
     pairs_seen = set(zip(drawn.groups.tolist(), drawn.strata.tolist(), strict=True))
     assert len(pairs_seen) == len(set(drawn.groups.tolist()))  # a group is in one stratum
     assert audit(model, 2).n_failed == 0
+
+
+def test_data_sets_are_drawn_from_all_plausible_models():
+    X = make_mixture3(150, random_state=1).X
+    model = CalibratedClustering([2, 3], n_replicates=40, level=0.8, random_state=0).fit(X)
+    result = model.result_
+    fits, chances = _audit.plausible_mixtures(result)
+    assert fits[0] is result.mixture
+    assert {fit.cell for fit in fits} == {
+        cell for cell in result.selection.fits if cell[0] == result.mixture.n_clusters
+    }
+    assert chances.sum() == pytest.approx(1.0)
+    # Weights exp(HQ / 2), with HQ = 2 loglik - 2 k log log n.
+    logs = [fit.loglik - fit.n_parameters * np.log(np.log(150)) for fit in fits]
+    assert np.log(chances / chances[0]) == pytest.approx(np.array(logs) - logs[0])
+    found = audit(model, 6, contenders=True)
+    assert sum(found.truths.values()) == found.n_datasets == 6
+    assert len(found.truths) > 1
+    assert "; drawn from the fits of " in found.basis
+    assert found.verdict.startswith("If one of these mixtures is true, ")
+    assert _audit.Audit.from_dict(json.loads(json.dumps(found.to_dict()))).truths == found.truths
+
+
+def test_one_model_is_the_only_truth():
+    _, model = grouped_fit()
+    assert audit(model, 2).truths == {model.mixture_.model: 2}

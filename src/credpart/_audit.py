@@ -6,7 +6,12 @@ clusters, bootstrap, intervals, partition.  The mixture gives the true P_ij of t
 it is known how often the intervals, and [Bel, Pl], contain it.  Intervals at several levels come
 from the same replicates, so the level that has the coverage asked for is read off a curve.
 
-An audit knows nothing of a wrong model: data drawn from the mixture follow it.  `rivals` asks that.
+Where the model was chosen, the fit of another one may be nearer to the truth: BIC leaves out what
+the sample is too small to prove.  Data drawn from the chosen mixture alone would follow its model,
+and intervals that take the choice for granted would seem to hold their level.  So other fits with
+as many clusters are truths too, each for its share of the data sets (`plausible_mixtures`).
+
+An audit knows nothing of a model that is wrong and was not tried.  `rivals` asks that.
 """
 
 import warnings
@@ -58,11 +63,12 @@ SHARE = 0.02  # of the replicates, that a contender was chosen by
 # level would be one in every fifth audit.
 SHORTFALL, GREAT_SHORTFALL = 0.02, 0.05
 LEAST_DATA_SETS = 8  # of an audit that can say that a level holds
+GOLDEN_RATIO = 0.5 * (1.0 + 5.0**0.5)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Audit:
-    """How often intervals made as in a fit contain the truth, if the fitted mixture is true.
+    """How often intervals made as in a fit contain the truth, if a mixture like it is true.
 
     Coverage is the share of pairs whose true P_ij lies in the interval.  Standard errors are
     those of Monte Carlo: from one drawn data set to the next.
@@ -96,7 +102,10 @@ class Audit:
     n_objects, n_pairs, n_replicates : int
         Objects of a data set, the pairs of it that were counted, and its replicates.
     model, n_clusters, loglik
-        Which mixture the data sets were drawn from.
+        The fitted mixture.
+    truths : mapping
+        How many data sets were drawn from the fit of each model: of the fitted mixture, and of
+        others with as many clusters that the selection left plausible.
 
     Examples
     --------
@@ -128,6 +137,7 @@ class Audit:
     model: str
     n_clusters: int
     loglik: float
+    truths: Mapping[str, int]
 
     @property
     def n_failed(self) -> int:
@@ -165,7 +175,7 @@ class Audit:
     def verdict(self) -> Message:
         """What the audit says, in two sentences."""
         found = (
-            f"If the mixture is true, {_percent(self.level)} intervals cover "
+            f"If {self.premise}, {_percent(self.level)} intervals cover "
             f"{_percent(self.coverage)} of the pairs (standard error "
             f"{_percent(self.standard_error)}). "
         )
@@ -185,6 +195,17 @@ class Audit:
         if self.severity == "ok":
             return Message(found, "That agrees with what was asked for.")
         return Message(found, "On these data sets, use ", level, f" {wanted}.")
+
+    @property
+    def origin(self) -> str:
+        """Where the data sets are from."""
+        models = len(self.truths)
+        return "the mixture" if models == 1 else f"{models} mixtures that are plausible"
+
+    @property
+    def premise(self) -> str:
+        """What is taken for true."""
+        return "the mixture is true" if len(self.truths) == 1 else "one of these mixtures is true"
 
     def summary(self) -> str:
         """The verdict, and what it rests on, as text."""
@@ -209,31 +230,45 @@ class Audit:
     @property
     def basis(self) -> str:
         """What was drawn, and what failed."""
-        text = (
+        size = (
             f"{self.n_datasets} data sets of {self.n_objects} objects, {self.n_replicates} "
             f"replicates and {self.n_pairs} pairs each"
         )
+        return "; ".join([size, *self.remarks])
+
+    @property
+    def remarks(self) -> list[str]:
+        """The models that were drawn from, if there are several, and what failed."""
+        found = []
+        if len(self.truths) > 1:
+            listed = ", ".join(f"{model} ({count})" for model, count in self.truths.items())
+            found.append(f"drawn from the fits of {listed}")
         if self.n_failed:
             most = max(self.failures, key=lambda reason: self.failures[reason])
-            text += f"; {self.n_failed} could not be clustered and are left out: {most}"
-        return text
+            found.append(f"{self.n_failed} could not be clustered and are left out: {most}")
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """All of it in values that JSON has."""
         tables = {name: _records(getattr(self, name)) for name in ("by_decile", "by_level")}
         plain = {name: _plain(getattr(self, name)) for name in self.__slots__ if name not in tables}
-        return plain | {"failures": dict(self.failures)} | tables
+        counts = {"failures": dict(self.failures), "truths": dict(self.truths)}
+        return plain | counts | tables
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Audit":
         """The audit that `to_dict` gave."""
         kinds = {name: kind for name, kind in cls.__annotations__.items() if kind in PLAIN}
         plain = {name: PLAIN[kind](values[name]) for name, kind in kinds.items()}
-        failures = {str(reason): int(count) for reason, count in values["failures"].items()}
+        failures, truths = (
+            {str(key): int(count) for key, count in values[name].items()}
+            for name in ("failures", "truths")
+        )
         by_decile = _table(values["by_decile"], "P")
         by_level = _table(values["by_level"], "level")
         by_level.index = by_level.index.astype(float)
-        return cls(**plain, failures=failures, by_decile=by_decile, by_level=by_level)
+        counts = {"failures": failures, "truths": truths}
+        return cls(**plain | counts, by_decile=by_decile, by_level=by_level)
 
     def __repr__(self) -> str:
         return (
@@ -260,8 +295,8 @@ class UnitsByComponent(NamedTuple):
     codes: Design  # of the units, (u,)
 
     @classmethod
-    def of(cls, result: CalibratedResult) -> "UnitsByComponent | None":
-        """Those of a fit; None where objects were drawn one by one."""
+    def of(cls, result: CalibratedResult, mixture: MixtureFit) -> "UnitsByComponent | None":
+        """Those of a fit to the data of a result; None where objects were drawn one by one."""
         given = [codes for codes in (result.groups, result.strata) if codes is not None]
         if not given:
             return None
@@ -270,8 +305,8 @@ class UnitsByComponent(NamedTuple):
         )
         if len(first) == result.n_objects:  # each object is a group
             return None
-        resp = result.posteriors
-        if result.has_noise:
+        resp = mixture.posteriors_of(result.mixture_values)
+        if mixture.has_noise:
             resp = np.column_stack([resp, 1.0 - resp.sum(axis=1)])
         columns = (result.weights[:, None] * resp).T
         sizes = np.stack([np.bincount(unit.ravel(), column) for column in columns], axis=1)
@@ -288,29 +323,50 @@ class UnitsByComponent(NamedTuple):
         return Design(*(None if codes is None else codes[unit] for codes in self.codes))
 
 
+class Truth(NamedTuple):
+    """A mixture that data sets are drawn from."""
+
+    mixture: MixtureFit
+    units: UnitsByComponent | None  # groups and strata, if the fit has them
+
+
 class AuditDesign(NamedTuple):
     """What every data set of an audit has in common."""
 
-    mixture: MixtureFit
+    mixture: MixtureFit  # the fitted one
+    truths: Sequence[Truth]
+    chances: Array  # (truths,): the share of the data sets that each is drawn for; sum 1
     models: Sequence[Any]  # names, or classes of families
     options: CalibrationOptions
     levels: Sequence[float]
     data: Table  # those that were fitted, for the names of columns and for missing cells
     shares: Array  # (n,): the weights of the objects, sum 1
     n: int  # objects to draw
-    units: UnitsByComponent | None  # groups and strata, if the fit has them
 
-    def draw(self, rng: Generator) -> tuple[Table, Design]:
-        """A data set from the mixture, with its groups and strata.
+    def truth_of(self, i: int) -> Truth:
+        """The truth of data set i: of any number of first ones each has its share, nearly.
+
+        Multiples of the golden ratio are spread evenly over the fractions between 0 and 1.
+
+        >>> design = AuditDesign(None, "abc", np.array([0.6, 0.3, 0.1]), *[None] * 6)
+        >>> "".join(design.truth_of(i) for i in range(10))
+        'aabacaabaa'
+        """
+        place = (0.5 + i * GOLDEN_RATIO) % 1.0
+        return self.truths[int(np.searchsorted(self.chances.cumsum()[:-1], place))]
+
+    def draw(self, truth: Truth, rng: Generator) -> tuple[Table, Design]:
+        """A data set from a mixture, with its groups and strata.
 
         As many cells are missing as in the data.
         """
-        values, labels = self.mixture.family.sample(self.mixture.internal, self.n, rng)
+        mixture, units = truth
+        values, labels = mixture.family.sample(mixture.internal, self.n, rng)
         is_missing = np.isnan(self.data.values)
         if is_missing.any():
             like = rng.choice(len(is_missing), self.n, p=self.shares)
             values = np.where(is_missing[like], np.nan, values)
-        design = Design() if self.units is None else self.units.assign(labels, rng)
+        design = Design() if units is None else units.assign(labels, rng)
         return self.data._replace(values=values, index=None), design
 
 
@@ -326,9 +382,10 @@ def audit(
 ) -> Audit:
     """Find out on simulated data whether the intervals of a fit hold their level.
 
-    Data sets are drawn from the fitted mixture, and each goes through the same pipeline as the
-    data did.  So an audit takes as long as ``n_datasets`` fits: about 2 s of processor time for
-    each data set of 300 objects with one model, and more where models are chosen.
+    Data sets are drawn from the fitted mixture, or from others that are plausible where the model
+    was chosen, and each goes through the same pipeline as the data did.  So an audit takes as long
+    as ``n_datasets`` fits: about 2 s of processor time for each data set of 300 objects with one
+    model, and more where models are chosen.
 
     Parameters
     ----------
@@ -369,8 +426,21 @@ def audit(
     each cluster they have, as they do in the data; that clusters of one group may be shifted from
     those of another, the mixture does not know, and an audit does not see.
 
-    The audit takes the mixture for true.  It sees what a small sample, a choice among models or too
-    few objects for the parameters do to coverage, but not what a wrong model does: see `rivals`.
+    If several models were tried, the fits with as many clusters are truths by turns, in proportion
+    to exp(HQ / 2) of the criterion of Hannan and Quinn [HQ79]_: its penalty of 2 log log n for each
+    parameter is the smallest that still finds the true model as n grows.  BIC has a larger one, and
+    prefers models that leave something out until the sample proves it: drawn from its choice alone,
+    data sets would not show what that does to coverage.  ``truths`` says how many were drawn from
+    each.
+
+    The audit takes these mixtures for true.  It sees what a small sample, a choice among models or
+    too few objects for the parameters do to coverage, but not what a model does that is wrong and
+    was not tried: see `rivals`.
+
+    References
+    ----------
+    .. [HQ79] Hannan, Quinn: The determination of the order of an autoregression.  Journal of the
+       Royal Statistical Society B 41, 1979.
 
     Examples
     --------
@@ -395,11 +465,12 @@ def audit(
     if contenders:
         design = _with_contenders(design, result)
     seeds = seed_sequence(random_state).spawn(count)
+    truths = [design.truth_of(i) for i in range(count)]
     tallies, failures = [], Counter[str]()
     report = progress or silent
     # Here too: with threads, contexts of several threads may end in any order.
     with warnings.catch_warnings(action="ignore", category=CredpartWarning):
-        for done, found in enumerate(_judge_all(design, seeds, n_jobs)):
+        for done, found in enumerate(_judge_all(design, truths, seeds, n_jobs)):
             if isinstance(found, str):
                 failures[found] += 1
             else:
@@ -408,7 +479,8 @@ def audit(
     if not tallies:
         reason = failures.most_common(1)[0][0]
         raise DataError(f"None of the {count} data sets drawn could be clustered: {reason}")
-    found_out = summarise_tallies(design, tallies, count, dict(failures))
+    drawn = Counter(truth.mixture.model for truth in truths)
+    found_out = summarise_tallies(design, tallies, drawn, dict(failures))
     if failures:
         warnings.warn(DegeneracyWarning(f"Audit of {found_out.basis}"), stacklevel=2)
     return found_out
@@ -425,6 +497,7 @@ def make_design(result: CalibratedResult, n_replicates: int) -> AuditDesign:
     except UnsupportedError as error:
         reason = f"{error.reason}, so that no data sets can be drawn for an audit"
         raise UnsupportedError(error.family, reason) from error
+    mixtures, chances = plausible_mixtures(result)
     total = result.weights.sum()
     n = max(2, round(total))
     c = min(options.n_clusters)
@@ -433,14 +506,49 @@ def make_design(result: CalibratedResult, n_replicates: int) -> AuditDesign:
     models = [one for one in result.models if not isinstance(one, str) or one in MODELS]
     return AuditDesign(
         mixture=mixture,
+        truths=[Truth(one, UnitsByComponent.of(result, one)) for one in mixtures],
+        chances=chances,
         models=models,
         options=replace(options, n_replicates=n_replicates),
         levels=levels_to_try(options.level, min(n_replicates, len(result.replicates))),
         data=result.data,
         shares=result.weights / total,
         n=n,
-        units=UnitsByComponent.of(result),
     )
+
+
+def plausible_mixtures(result: CalibratedResult) -> tuple[list[MixtureFit], Array]:
+    """Fits that may be the truth of an audit, and the chance of each: the fitted one comes first.
+
+    They are those of the selection with as many clusters as the fitted mixture.
+    """
+    fitted = result.mixture
+    others = [
+        fit
+        for fit in result.selection.fits.values()
+        if fit is not fitted and fit.n_clusters == fitted.n_clusters and can_sample(fit)
+    ]
+    fits = [fitted, *others]
+    values = np.array([hannan_quinn(fit) for fit in fits])
+    chances = np.exp((values - values.max()) / 2.0)
+    chances /= chances.sum()
+    order = [0, *(1 + np.argsort(-chances[1:], kind="stable"))]
+    return [fits[i] for i in order], chances[order]
+
+
+def hannan_quinn(fit: MixtureFit) -> float:
+    """The criterion of Hannan and Quinn: larger is better."""
+    penalty = 2.0 * np.log(max(np.log(fit.n_objects), 1.0))  # for each parameter
+    return float(2.0 * fit.loglik - penalty * fit.n_parameters)
+
+
+def can_sample(fit: MixtureFit) -> bool:
+    """Whether data sets can be drawn from a fit."""
+    try:
+        fit.family.sample(fit.internal, 1, np.random.default_rng(0))
+    except UnsupportedError:
+        return False
+    return True
 
 
 def _with_contenders(design: AuditDesign, result: CalibratedResult) -> AuditDesign:
@@ -483,18 +591,23 @@ def levels_to_try(level: float, n_replicates: int) -> list[float]:
 
 
 def _judge_all(
-    design: AuditDesign, seeds: Sequence[SeedSequence], n_jobs: int | None
+    design: AuditDesign,
+    truths: Sequence[Truth],
+    seeds: Sequence[SeedSequence],
+    n_jobs: int | None,
 ) -> Iterator[Tally | str]:
     """The tally of every data set in turn, or why it has none."""
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    yield from parallel(delayed(judge)(design, seed) for seed in seeds)
+    shared = design._replace(truths=())  # each task has its own truth
+    tasks = (delayed(judge)(shared, truth, seed) for truth, seed in zip(truths, seeds, strict=True))
+    yield from parallel(tasks)
 
 
-def judge(design: AuditDesign, seed: SeedSequence) -> Tally | str:
+def judge(design: AuditDesign, source: Truth, seed: SeedSequence) -> Tally | str:
     """Draw a data set, run the pipeline on it, and compare; or say why it could not be done."""
     drawing, fitting, sampling = seed.spawn(3)
     options = replace(design.options, seed=integer_seed(fitting))
-    data, units = design.draw(np.random.default_rng(drawing))
+    data, units = design.draw(source, np.random.default_rng(drawing))
     try:
         with warnings.catch_warnings(action="ignore", category=CredpartWarning):
             models = rows_of(design.models)
@@ -502,7 +615,7 @@ def judge(design: AuditDesign, seed: SeedSequence) -> Tally | str:
     except CredpartError as error:
         return str(error)
     rows = random_rows(design.n, MOST_OBJECTS, sampling)
-    truth = pairwise_probabilities(design.mixture.posteriors_of(data.values[rows]))
+    truth = pairwise_probabilities(source.mixture.posteriors_of(data.values[rows]))
     return tally(result, rows, truth, design.levels)
 
 
@@ -538,9 +651,12 @@ def _within(lower: Array, P: Array, upper: Array) -> Array:
 
 
 def summarise_tallies(
-    design: AuditDesign, tallies: Sequence[Tally], count: int, failures: Mapping[str, int]
+    design: AuditDesign,
+    tallies: Sequence[Tally],
+    truths: Mapping[str, int],
+    failures: Mapping[str, int],
 ) -> Audit:
-    """The audit of all data sets."""
+    """The audit of all data sets; ``truths`` counts those of each model."""
     all_sets = Tally(*(np.array(field) for field in zip(*tallies, strict=True)))
     overall = Tally(*(field.sum(axis=-1) for field in all_sets))  # all tenths together
     options, mixture, levels = design.options, design.mixture, list(design.levels)
@@ -564,7 +680,7 @@ def summarise_tallies(
         is_reached=is_reached,
         by_decile=_by_decile(all_sets, place),
         by_level=_by_level(levels, coverage, errors, lengths),
-        n_datasets=count,
+        n_datasets=sum(truths.values()),
         failures=failures,
         n_objects=design.n,
         n_pairs=int(overall.pairs[0]),
@@ -572,6 +688,7 @@ def summarise_tallies(
         model=mixture.model,
         n_clusters=mixture.n_clusters,
         loglik=mixture.loglik,
+        truths=dict(truths),
     )
 
 

@@ -130,7 +130,7 @@ def coverage(seen: Evidence) -> Finding:
         return Finding(topic, "note", Message("no audit was made: ", found), "")
     wanted = found.nominal_level
     text = (
-        f"on {found.n_datasets - found.n_failed} data sets drawn from the mixture, "
+        f"on {found.n_datasets - found.n_failed} data sets drawn from {found.origin}, "
         f"{_percent(found.level)} intervals cover {_percent(found.coverage)} of the pairs "
         f"(standard error {_percent(found.standard_error)})"
     )
@@ -446,7 +446,7 @@ def _short_in_the_audit(seen: Evidence, text: str) -> Finding:
 
 def _held_in_the_audit(audit: Audit) -> str:
     held = _percent(audit.coverage_partition)
-    return f"; on data sets drawn from the mixture they hold {held} of the pairs"
+    return f"; on data sets drawn from {audit.origin} they hold {held} of the pairs"
 
 
 def precision(seen: Evidence) -> Finding:

@@ -43,7 +43,8 @@ class AuditSection(NamedTuple):
     is_partition_short: bool  # belief to plausibility covers less than is asked for
     n_datasets: int
     n_replicates: int
-    failed: str  # how many data sets could not be clustered, and why; empty: none
+    origin: str  # what they were drawn from
+    remarks: str  # which models they were drawn from, and what failed; may be empty
     by_level: list[CoverageRow]
     by_tenth: list[CoverageRow]
     wanted: str  # place of the coverage that is asked for
@@ -73,7 +74,8 @@ def audit_section(found: Audit) -> AuditSection:
         ),
         n_datasets=found.n_datasets - found.n_failed,
         n_replicates=found.n_replicates,
-        failed=found.basis.partition("; ")[2],
+        origin="the fitted mixture" if len(found.truths) == 1 else found.origin,
+        remarks="; ".join(found.remarks),
         by_level=[
             _row(percent(at), "", found.by_level.loc[at], is_own=bool(np.isclose(at, level)))
             for at in shown
