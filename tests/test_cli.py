@@ -185,6 +185,16 @@ def test_report_is_made_again(fitted, tmp_path):
     assert run("report", fitted, "--out", tmp_path / "page.html") == 2
 
 
+def test_a_folder_named_as_a_data_set_hides_it_only_by_its_path(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run("fit", "iris", *QUICK, "--out", "iris", "--quiet") == 0
+    assert run("select", "iris", "--model", "VVI", "--clusters", "3", "--quiet") == 0
+    assert run("fit", "iris", *QUICK, "--out", "again", "--quiet") == 0
+    assert Path("iris/masses.csv").read_bytes() == Path("again/masses.csv").read_bytes()
+    assert run("fit", "./iris", *QUICK, "--out", "other", "--quiet") == 2
+    assert "masses.csv" in capsys.readouterr().err
+
+
 def test_a_data_set_that_is_not_there_is_named_as_the_help_names_it(capsys):
     assert run("datasets", "nothing") == 2
     assert capsys.readouterr().err.startswith("credpart: NAME must be one of 'iris'")

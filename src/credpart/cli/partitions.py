@@ -36,8 +36,9 @@ class PartitionOptions(NamedTuple):
 
 def is_in_partitions(source: str, how: PartitionOptions) -> bool:
     """Whether a source is several files, or an option asks for partitions."""
-    path = Path(source)
-    is_several = path.is_dir() or (not path.exists() and any(mark in source for mark in "*?["))
+    path, is_pattern = Path(source), any(mark in source for mark in "*?[")
+    is_folder = path.is_dir() and source not in DATASETS
+    is_several = is_folder or (is_pattern and not path.exists())
     return is_several or how.dask is not None or how.resume or how.dry_run
 
 
@@ -57,7 +58,7 @@ def fit_partitions(
     for name, value in (others | others.pop("text_format")).items():
         if name in READING and value not in (READING[name].default, None, []):
             raise InputError(name, "not be given with data in partitions", value)
-    if source in DATASETS and not Path(source).exists():
+    if source in DATASETS:
         what = (
             "a file, of which an estimate is made" if how.dry_run else "files for a run out of core"
         )

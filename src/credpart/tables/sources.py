@@ -233,7 +233,7 @@ def open_source(source: str | os.PathLike[str], text_format: TextFormat) -> Sour
     name = os.fspath(source)
     if name == STANDARD_INPUT:
         return _read_input(text_format)
-    if name in DATASETS and not path.exists():
+    if name in DATASETS:  # a file of this name has no ending; a folder is named ./iris
         _check_no_text(text_format, f"the data set {name!r}")
         return _bundled(name)
     _check_kind(name)
