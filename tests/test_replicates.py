@@ -17,7 +17,7 @@ from credpart import (
 from credpart._bootstrap import algorithm1
 from credpart._bootstrap.algorithm1 import chunk_size
 from credpart._bootstrap.draws import RESAMPLING, Draws, counts_of_units
-from credpart._bootstrap.refits import FamilyRefit, Plan, have_a_chance, refit_chunk
+from credpart._bootstrap.refits import FamilyRefit, Plan, refit_chunk, worth_trying
 from credpart._bootstrap.units import Design, Units
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
@@ -542,8 +542,16 @@ def test_the_pilot_keeps_winners_and_what_comes_close():
     pilot = refit_chunk(plan, np.random.SeedSequence(0).spawn(4))
     #        sometimes wins, close with a wide spread, far, cannot be fitted
     deficit = [[0, 2, 50, np.inf], [0, 9, 51, np.inf], [60, 0, 52, np.inf]]
-    is_kept = have_a_chance([pilot._replace(deficit=np.array(deficit))])
+    is_kept = worth_trying([pilot._replace(deficit=np.array(deficit))])
     assert is_kept.tolist() == [True, True, False, False]
+
+
+def test_a_single_sound_pilot_does_not_rule_a_model_out():
+    objects = distinct(SMALL, np.ones(60))
+    plan = Plan(objects, (FIT,) * 3, "nonparametric", "bic", "none", Limits(1.0, 1), is_choice=True)
+    pilot = refit_chunk(plan, np.random.SeedSequence(0).spawn(4))
+    deficit = [[0, 5.0, np.inf], [0, 5.5, np.inf], [0, np.inf, 3.0]]
+    assert worth_trying([pilot._replace(deficit=np.array(deficit))]).all()
 
 
 # --- the value

@@ -23,7 +23,7 @@ from credpart._bootstrap.large_samples import (
     can_shrink,
     shrunken_refits,
 )
-from credpart._bootstrap.refits import Plan, RefittedChunk, have_a_chance, join, refit_chunk
+from credpart._bootstrap.refits import Plan, RefittedChunk, join, refit_chunk, worth_trying
 from credpart._bootstrap.replicates import Replicates
 from credpart._bootstrap.units import Design, needs_weights
 from credpart._checks import check_choice, check_integer, check_weights
@@ -255,14 +255,14 @@ def _check_labels(labels: Any, fits: Sequence[MixtureFit], n: int, *, is_new: bo
 def _refit_all(
     plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | None
 ) -> Iterator[RefittedChunk]:
-    """Refit all replicates; those after a pilot only under models that have a real chance."""
+    """Refit all replicates; those after a pilot only under models that are worth trying."""
     done, pilots = 0, list[RefittedChunk]()
     for end in PILOTS:
         if len(plan.fits) > 1:
             pilot = list(_refit_chunks(plan, seeds[done:end], n_jobs))
             yield from pilot
             pilots, done = [*pilots, *pilot], min(end, len(seeds))
-            is_kept = have_a_chance(pilots)
+            is_kept = worth_trying(pilots)
             plan = replace(plan, fits=tuple(compress(plan.fits, is_kept)))
             pilots = [some._replace(deficit=some.deficit[:, is_kept]) for some in pilots]
         if done == len(seeds):

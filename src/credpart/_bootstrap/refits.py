@@ -36,6 +36,7 @@ LOOSE = 1e-6  # tolerance of the first round; at 1e-5 EM has often not converged
 # A refit may still win if its criterion is below the best by less than the sum of two allowances:
 ALLOWANCE = 10.0  # a constant, on the scale of the criterion
 MORE_ITERATIONS = 100.0  # this many more iterations with the gain of the last one
+FEW_PILOTS = 2.0  # with so many, a model is left out only if it is twice as far behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +93,22 @@ class RefittedChunk(NamedTuple):
     deficit: Array = np.empty((0, 0))
 
 
-def have_a_chance(pilots: Sequence[RefittedChunk]) -> BoolArray:
-    """Which models have a real chance of being chosen, as these refits show (fits,).
+def worth_trying(pilots: Sequence[RefittedChunk]) -> BoolArray:
+    """Which models (fits,) the replicates after these pilots try.
 
     Let the deficit of a model be the best criterion of a replicate less its own, after the first
-    round.  A model has no real chance if its deficit was never 0 and its mean deficit exceeds
-    `N_DEVIATIONS` standard deviations of the deficit.
+    round.  A model is left out if it won no pilot and its mean deficit, over the pilots in which
+    its refit was sound, exceeds `N_DEVIATIONS` standard deviations of the deficit; so it is if no
+    refit was sound.  Few pilots know the deviation poorly, and ask for a larger mean.
     The first fit is always kept: parametric samples are drawn from it.
     """
     deficit = np.ma.masked_invalid(np.concatenate([some.deficit for some in pilots]))
     with np.errstate(over="ignore"):  # that of a model that hardly fits at all may be that large
-        least = (deficit.mean(axis=0) - N_DEVIATIONS * deficit.std(axis=0)).filled(np.inf)
-    is_kept: BoolArray = (least <= 0.0) | (deficit == 0.0).any(axis=0).filled(False)
+        mean, deviation = deficit.mean(axis=0).filled(np.inf), deficit.std(axis=0).filled(0.0)
+    deviation = np.maximum(deviation, 1.0)  # on the scale of the criterion
+    n_sound = np.maximum(deficit.count(axis=0), 1)
+    most = N_DEVIATIONS * (1.0 + FEW_PILOTS / n_sound) * deviation
+    is_kept: BoolArray = (mean <= most) | (deficit == 0.0).any(axis=0).filled(False)
     is_kept[0] = True
     return is_kept
 
