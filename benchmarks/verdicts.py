@@ -51,7 +51,7 @@ REPLICATES = 300  # of a real data set: a recalibrated level leaves fewer beyond
 NOTHING = (
     "no setting does",
     "no setting helps",
-    "No other sets of clusters help",
+    "No other masses help",
 )  # advice that will not help
 GRADES = ("poor", "caution", "good")
 
@@ -169,15 +169,20 @@ def estimator(n_clusters, parameters, seed, options):
 
 
 def coverage(model, posteriors):
-    intervals = model.intervals_
-    return covers(intervals.lower, pairwise_probabilities(posteriors), intervals.upper)
+    """The share of pairs whose true probability is in the interval, and in [Bel, Pl]."""
+    P, intervals = pairwise_probabilities(posteriors), model.intervals_
+    belief, plausibility = model.partition_.pairwise_condensed()
+    return {
+        "coverage": covers(intervals.lower, P, intervals.upper),
+        "partition": covers(belief, P, plausibility),
+    }
 
 
 def truth(draw, situation, seed, options):
     """True coverage on one data set of a situation."""
     X, posteriors = draw(seed)
     model = estimator(situation.n_clusters, situation.parameters, seed, options).fit(X)
-    return {"coverage": coverage(model, posteriors)}
+    return coverage(model, posteriors)
 
 
 def verdict(draw, situation, seed, options):
@@ -188,7 +193,7 @@ def verdict(draw, situation, seed, options):
     fitted = process_time()
     told = told_by(diagnose(model, n_jobs=1))
     seconds = {"fit": fitted - began, "diagnose": process_time() - fitted}
-    return told | {"coverage": coverage(model, posteriors), "seconds": seconds}
+    return told | coverage(model, posteriors) | {"seconds": seconds}
 
 
 def told_by(found):
@@ -238,22 +243,23 @@ def follow(model, found, X):
 
 def print_simulated(book, first):
     """Verdict and true coverage of each situation, and how often they agree."""
-    print("| simulated | verdict | because of | true coverage | on this data set | audit |")
-    print("|---" * 6 + "|")
+    heads = "verdict | because of | true coverage | of [Bel, Pl] | on this data set | audit"
+    print(f"| simulated | {heads} |")
+    print("|---" * 7 + "|")
     seen: dict[str, list[float]] = {grade: [] for grade in GRADES}
     for name in SITUATIONS:
         told = book.results.get((name, first, "verdict"))
-        repeats = [
-            r["coverage"]
-            for (one, _, kind), r in book.results.items()
-            if one == name and kind == "truth"
+        truths = [
+            r for (one, _, kind), r in book.results.items() if one == name and kind == "truth"
         ]
+        repeats = [r["coverage"] for r in truths]
         if told is None or not repeats:
             continue
         seen[told["grade"]].append(float(np.mean(repeats)))
         said = "" if told["audit"] is None else "{:.2f} ({:.2f})".format(*told["audit"])
         because = ", ".join(told["objections"])
         print(f"| {name} | {told['grade']} | {because} | {cell(repeats)} | ", end="")
+        print(f"{cell([r['partition'] for r in truths])} | ", end="")
         print(f"{told['coverage']:.2f} | {said} |")
     good, poor = np.array(seen["good"]), np.array(seen["poor"])
     print(f"\ngood, and true coverage is at least {TRUE}: {(good >= TRUE).sum()} of {len(good)}")

@@ -228,11 +228,12 @@ def test_the_verdict_says_if_no_level_is_enough(found):
     assert "0.95, the largest level for n_replicates=40, does not suffice" in poor.verdict
     assert "not enough" in repr(poor)
     assert "too few to recommend a level: draw n_datasets=8 or more" in found.verdict
-    many = replace(found, n_datasets=8, standard_error=0.01)
+    many = replace(found, n_datasets=30, standard_error=0.01)
     for coverage, said in {
         0.7: f"On these data sets, use level={found.recommended_level} for a coverage of 80 %.",
         0.79: "That agrees with what was asked for.",
-        0.9: f"They are longer than need be: on these data sets level={found.recommended_level}",
+        0.9: "They are longer than they had to be: on these data sets "
+        f"level={found.recommended_level}",
     }.items():
         assert said in replace(many, coverage=coverage).verdict
 
@@ -478,10 +479,21 @@ def test_data_sets_are_drawn_from_all_plausible_models():
     assert sum(found.truths.values()) == found.n_datasets == 6
     assert len(found.truths) > 1
     assert "; drawn from the fits of " in found.basis
-    assert found.verdict.startswith("If one of these mixtures is true, ")
+    assert found.verdict.startswith(
+        f"On average over {len(found.truths)} fits with 3 clusters, by "
+    )
     assert _audit.Audit.from_dict(json.loads(json.dumps(found.to_dict()))).truths == found.truths
 
 
 def test_one_model_is_the_only_truth():
     _, model = grouped_fit()
     assert audit(model, 2).truths == {model.mixture_.model: 2}
+
+
+def test_models_that_coincide_are_one_truth():
+    X = make_mixture1(60, random_state=0).X[:, :2]
+    result = CalibratedClustering(1, n_replicates=10, level=0.8, random_state=0).fit(X).result_
+    fits, chances = _audit.plausible_mixtures(result)
+    assert len(fits) == 3  # spherical, diagonal and full
+    assert len({fit.n_parameters for fit in fits}) == 3
+    assert chances.sum() == pytest.approx(1.0)

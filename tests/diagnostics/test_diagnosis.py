@@ -1,5 +1,6 @@
 import json
 import re
+import warnings
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from credpart import (
     ECM,
     CalibratedClustering,
     EvidentialPartition,
+    _audit,
     audit,
     diagnose,
     fit_mixture,
@@ -19,10 +21,11 @@ from credpart import (
 )
 from credpart._messages import Setting, in_words
 from credpart.cli.vocabulary import ShellVocabulary
-from credpart.datasets import load_iris, make_mixture1
+from credpart.datasets import load_iris, make_mixture1, make_mixture3
 from credpart.diagnostics import Diagnosis, Finding, findings, henze_zirkler
 from credpart.diagnostics.diagnosis import gather_evidence, ranked
 from credpart.diagnostics.normality import holm, normality_by_cluster
+from credpart.errors import CredpartWarning
 from credpart.mixture.optimisation.convergence import Status
 
 pingouin = pytest.importorskip("pingouin")
@@ -135,7 +138,14 @@ def test_an_audit_that_falls_short_is_the_verdict_and_its_level_the_advice(good)
         (0.9, 0.03, 7, "note", ": too few data sets to tell"),
         (0.9, 0.06, 8, "note", ": too few data sets to tell"),  # it may be .84
         (0.9, np.nan, 8, "note", ": too few data sets to tell"),
-        (0.99, 0.01, 8, "ok", ": more than asked for, the intervals are longer than need be"),
+        (0.99, 0.01, 29, "ok", "(standard error 1 %)"),
+        (
+            0.99,
+            0.01,
+            30,
+            "ok",
+            ": more than asked for, which does not show that they are too long for these data",
+        ),
         (0.99, 0.01, 3, "note", ": too few data sets to tell"),
     ],
 )
@@ -303,7 +313,10 @@ def test_simpler_mixtures_are_advised_only_if_the_data_do_not_speak_against_them
     assert change == "model.set_params(n_clusters=2, model='VEV').fit(X)"
     # Of two clusters VEV is the best, and EEI is behind by hundreds.
     seen = seen._replace(mixture=selection.fits[2, "VEV"])
-    assert findings._simpler(seen) == (findings.NOTHING_SIMPLER, "")
+    told = f"{findings.NOTHING_SIMPLER}objects, or cluster fewer columns."
+    assert findings._simpler(seen) == (told, "")
+    in_groups = findings._simpler(seen._replace(n_groups=12))[0]
+    assert in_groups == f"{findings.NOTHING_SIMPLER}groups, or cluster fewer columns."
     alone = replace(selection, fits={(2, "VEV"): selection.fits[2, "VEV"]})
     advice, change = findings._simpler(seen._replace(selection=alone))
     assert advice.startswith("Fit fewer clusters or a more constrained model")
@@ -516,7 +529,7 @@ def test_fewer_clusters_than_one_are_not_advised(evidence):
     mixture = replace(fit_mixture(GOOD, 1, "EII"), status=Status.REGULARISED)
     one = evidence._replace(mixture=mixture, sizes=np.ones(1), normality=table(np.nan))
     for check in (findings.replicates, findings.smallest_cluster):
-        assert check(one).advice == findings.NOTHING_SIMPLER
+        assert check(one).advice.startswith(findings.NOTHING_SIMPLER)
     assert "about 1 object for" in findings.smallest_cluster(one).text
 
 
@@ -580,24 +593,98 @@ def test_shares_are_not_rounded_up_to_a_threshold(evidence):
     assert "of a 99.95 % interval" in findings.precision(evidence._replace(level=0.9995)).text
 
 
-def test_more_sets_are_advised_where_there_are_more(evidence):
-    full = EvidentialPartition([[0.5, 0.2, 0.3]], [[1, 0], [0, 1], [1, 1]])
+def test_other_masses_are_advised_where_they_help(evidence):
+    pairs = EvidentialPartition([[0.5, 0.2, 0.3]], [[1, 0], [0, 1], [1, 1]])
     replicates = Replicates(200, numbers={2: 200})
-    seen = evidence._replace(covered=0.6, partition=full, replicates=replicates)
-    assert findings.fit_to_intervals(seen).advice.startswith("No other sets of clusters help")
+    seen = evidence._replace(covered=0.6, partition=pairs, replicates=replicates)
+    assert findings.fit_to_intervals(seen).change == "model.refit_partition(weaken=True)"
+    weakened = findings.fit_to_intervals(seen._replace(is_weakened=True))
+    assert (weakened.advice, weakened.change) == (findings.NO_OTHER_MASSES, "")
     # replicates with three clusters hold apart what a partition into two cannot
     divided = seen._replace(replicates=Replicates(200, numbers={3: 110, 2: 90}))
     found = findings.fit_to_intervals(divided)
     assert "no setting does: report both answers" in found.advice
     assert found.change == "model.set_params(n_clusters=3).fit(X)"
+    assert "of what is called undecided is doubt about the number of clusters" in found.text
+    decided = EvidentialPartition([[1.0, 0.0, 0.0]], pairs.focal_sets)
+    found = findings.fit_to_intervals(divided._replace(partition=decided))
+    assert found.text.endswith("110 of 200 replicates have 3 clusters")
     singles = divided._replace(partition=EvidentialPartition([[1.0, 0.0]], np.eye(2)))
     assert findings.fit_to_intervals(singles).change == found.change  # no more sets are advised
-    many = EvidentialPartition(np.eye(8)[:1], np.vstack([np.eye(7), np.ones(7)]))
-    whole = evidence._replace(covered=0.6, partition=many, replicates=Replicates(200))
-    assert findings.fit_to_intervals(whole).change == ""  # the set of all is there already
-    without = EvidentialPartition(np.eye(7)[:1], np.eye(7))
-    found = findings.fit_to_intervals(whole._replace(partition=without))
-    assert found.change == "model.refit_partition(omega=True)"
+    few = evidence._replace(covered=0.6, replicates=Replicates(200))
+    for c, change in ((2, "focal_sets='full'"), (7, "omega=True")):
+        alone = few._replace(partition=EvidentialPartition(np.eye(c)[:1], np.eye(c)))
+        assert findings.fit_to_intervals(alone).change == f"model.refit_partition({change})"
+
+
+def test_with_one_cluster_there_is_nothing_to_match(evidence):
+    one = EvidentialPartition([[1.0]], [[1]])
+    seen = evidence._replace(
+        covered=0.1, partition=one, replicates=Replicates(200, numbers={1: 200})
+    )
+    assert findings.fit_to_intervals(seen).severity == "ok"
+    divided = seen._replace(replicates=Replicates(200, numbers={1: 150, 3: 40, 2: 10}))
+    found = findings.fit_to_intervals(divided)
+    assert found.severity == "caution"
+    assert "though 50 of 200 replicates have several clusters" in found.text
+    assert found.change == "model.set_params(n_clusters=3).fit(X)"
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [(None, "ok"), (10, "ok"), (9, "caution"), (5, "caution"), (4, "problem")],
+)
+def test_few_groups_are_told(evidence, number, expected):
+    found = findings.groups(evidence._replace(n_groups=number))
+    assert found.severity == expected
+    assert ("Gather more groups" in found.advice) == (expected != "ok")
+
+
+def test_groups_are_counted_where_they_hold_several_objects():
+    X = make_mixture1(60, random_state=0).X
+    model = CalibratedClustering(3, model="EII", n_replicates=20, level=0.8, random_state=0)
+    with warnings.catch_warnings(action="ignore", category=CredpartWarning):
+        few = diagnose(model.fit(X, groups=np.arange(60) % 4), audit=0, rivals=False)
+    assert "4 groups were drawn" in {f.topic: f.text for f in few.findings}["groups"]
+    alone = diagnose(model.fit(X, groups=np.arange(60)), audit=0, rivals=False)
+    assert {f.topic: f.severity for f in alone.findings}["groups"] == "ok"
+
+
+def test_a_model_that_was_taken_for_granted_is_chosen_again_in_an_audit(monkeypatch):
+    X = make_mixture3(80, random_state=1).X
+    model = CalibratedClustering(
+        3, selection="once", n_replicates=40, level=0.8, random_state=0
+    ).fit(X)
+    seen = []
+    judge = _audit.judge
+    monkeypatch.setattr(
+        _audit, "judge", lambda *given: seen.append(given[0].models) or judge(*given)
+    )
+    found = diagnose(model, audit=1, rivals=False)
+    assert len(seen[0]) == 14
+    assert {f.topic: f.severity for f in found.findings}["structure"] == "caution"
+    short = replace(found.audit, n_datasets=8, coverage=0.5, standard_error=0.01, is_reached=False)
+    advice = diagnose(model, audit=short, rivals=False).advice
+    assert advice[0].change == "model.set_params(selection='each').fit(X)"
+
+
+def test_an_audit_of_one_cluster_says_nothing(good):
+    made = replace(audit(good, 1, n_replicates=200), n_clusters=1, n_datasets=50)
+    assert made.severity == "note"
+    assert "With one cluster that says nothing" in made.verdict
+    found = diagnose(good, audit=made, rivals=False).findings[0]
+    assert found.severity == "note"
+
+
+def test_copies_are_not_what_an_audit_draws(evidence, good):
+    held = replace(
+        audit(good, 1, n_replicates=200), coverage=0.9, standard_error=0.01, n_datasets=8
+    )
+    seen = evidence._replace(audit=held)
+    assert findings.coverage(seen).severity == "ok"
+    found = findings.coverage(seen._replace(copies=0.5))
+    assert found.severity == "note"
+    assert "their objects are independent, which copies may not be" in found.text
 
 
 @pytest.mark.parametrize(

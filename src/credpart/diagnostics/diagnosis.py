@@ -430,7 +430,17 @@ def gather_evidence(
         rivals=rivals,
         max_iter=result.options.limits.max_iter,
         has_missing=not is_whole.all() and result.data.levels is None,
+        n_groups=_number_of_groups(result),
+        is_weakened=result.options.weaken,
     )
+
+
+def _number_of_groups(result: CalibratedResult) -> int | None:
+    """How many groups of several objects were drawn; None if objects were drawn one by one."""
+    if result.groups is None:
+        return None
+    number = len(np.unique(result.groups))
+    return number if number < result.n_objects else None
 
 
 def _share_of_copies(result: CalibratedResult) -> float:
@@ -458,7 +468,12 @@ def _verdict(grade: str, worst: Finding, seen: Evidence) -> Message:
     if isinstance(seen.audit, str):
         level = "; whether its intervals hold their level was not checked (no audit)"
     elif coverage(seen).severity == "ok":
-        level = ": if the model is right, its intervals can be taken at their level"
+        is_one = len(seen.audit.truths) == 1
+        right = "the model is right" if is_one else "a model of the audit is right"
+        level = f": if {right}, its intervals can be taken at their level"
+        if seen.audit.severity_partition in ("caution", "problem"):
+            share = f"{100.0 * seen.audit.coverage_partition:.3g} %"
+            level += f", while belief to plausibility hold {share} of the pairs"
     else:
         level = "; whether its intervals hold their level, so small an audit does not tell"
     rivals = "; other models were not compared" if isinstance(seen.rivals, str) else ""

@@ -44,11 +44,14 @@ COVERED, HARDLY_COVERED = 0.9, 0.5
 # the evidence is strong.
 STRONG = 6.0
 FULL = 5  # clusters up to which all sets of them are advised
-OMEGA, RECALIBRATE = Setting("omega", True), Setting("recalibrate", True)
+OMEGA, WEAKEN = Setting("omega", True), Setting("weaken", True)
+RECALIBRATE = Setting("recalibrate", True)
 
-NOTHING_SIMPLER = (
-    "Nothing simpler explains the data as well, and no setting helps: gather more objects."
-)
+NOTHING_SIMPLER = "No simpler mixture explains the data as well, and no setting helps: gather more "
+NO_OTHER_MASSES = "No other masses help: read the intervals beside them."
+CHOOSE_AGAIN = "Choose the model again in each replicate."
+# Groups that are drawn: with fewer than these, samples vary too little, whatever their weights.
+GROUPS, FEW_GROUPS = 10, 5
 
 SEVERITIES = (
     "ok",
@@ -116,6 +119,14 @@ class Evidence(NamedTuple):
     rivals: Rivals | str  # or why there are none
     max_iter: int  # of EM
     has_missing: bool = False  # some numbers are missing
+    n_groups: int | None = None  # groups that were drawn, if there are any
+    is_weakened: bool = False  # the masses were weakened
+
+    @property
+    def is_model_taken_for_granted(self) -> bool:
+        """Whether a model was chosen among several, and every replicate has it."""
+        c = self.mixture.n_clusters
+        return self.is_chosen_once and sum(cell[0] == c for cell in self.selection.fits) > 1
 
     @property
     def is_audited(self) -> bool:
@@ -128,28 +139,40 @@ def coverage(seen: Evidence) -> Finding:
     topic, found = "level", seen.audit
     if isinstance(found, str):
         return Finding(topic, "note", Message("no audit was made: ", found), "")
-    wanted = found.nominal_level
+    wanted, again = found.nominal_level, change_of((Setting("selection", "each"),))
     text = (
         f"on {found.n_datasets - found.n_failed} data sets drawn from {found.origin}, "
         f"{_percent(found.level)} intervals cover {_percent(found.coverage)} of the pairs "
         f"(standard error {_percent(found.standard_error)})"
     )
     severity = found.severity
+    if found.n_clusters == 1:
+        text += ": that says nothing, as with one cluster any two objects belong together"
+        return Finding(topic, "note", text, "")
     if severity == "ok" and found.is_generous:
-        text += ": more than asked for, the intervals are longer than need be"
+        text += ": more than asked for, which does not show that they are too long for these data"
     if severity == "note":
         text += ": too few data sets to tell"
+    if severity == "ok" and seen.copies > COPIES:
+        severity = "note"
+        text += "; their objects are independent, which copies may not be"
     if severity in ("ok", "note"):
         return Finding(topic, severity, text, "")
+    if seen.is_model_taken_for_granted:
+        return Finding(topic, severity, text, CHOOSE_AGAIN, again)
     if not found.is_reached:
         advice, change = _simpler(seen)
-        return Finding(topic, severity, f"{text}, and no level makes up for it", advice, change)
-    change = Message(Call((RECALIBRATE,), "recalibrate", "diagnosis.audit"))
+        text += (
+            f", and no level up to {found.recommended_level:.4g}, the largest that "
+            f"{found.n_replicates} replicates allow, makes up for it"
+        )
+        return Finding(topic, severity, text, advice, change)
+    recalibrate = Message(Call((RECALIBRATE,), "recalibrate", "diagnosis.audit"))
     advice = (
         f"On these data sets intervals of level {found.recommended_level:.4g} would have covered "
         f"{_percent(wanted)}."
     )
-    return Finding(topic, severity, text, advice, change)
+    return Finding(topic, severity, text, advice, recalibrate)
 
 
 def rival_models(seen: Evidence) -> Finding:
@@ -157,7 +180,8 @@ def rival_models(seen: Evidence) -> Finding:
     topic, found = "rival models", seen.rivals
     if isinstance(found, str):
         return Finding(topic, "note", f"other models were not compared: {found}", "")
-    plausible = found.plausible
+    # BIC means nothing for a mixture with as many parameters as there are objects.
+    plausible = found.plausible[found.plausible["lead_aicc"] != -np.inf]
     # A special case of the fit does not contradict it: where the one is true, so is the other.
     others = plausible[~plausible["nested"]]
     is_preferred = others["lead"] >= STRONG
@@ -188,12 +212,15 @@ def rival_models(seen: Evidence) -> Finding:
     if best["is_better"]:
         severity = "problem" if best["is_other"] else "caution"
         return Finding(topic, severity, text, "Fit that model.", change)
+    own = seen.mixture
+    numbers, models = f"{own.n_clusters} and {c} clusters", f"{own.model} and {model}"
+    two = models if c == own.n_clusters else numbers
     is_tried = (c, model) in seen.selection.fits and not seen.is_chosen_once
     if c != seen.mixture.n_clusters or is_tried:
-        advice = "The data do not decide between the two, and no setting does: report both answers."
+        advice = f"The data do not decide between {two}, and no setting does: report both answers."
         return Finding(topic, "caution", text, advice, change)
     both = Setting("model", [seen.mixture.model, model]), Setting("selection", "each")
-    advice = "The data do not decide between the two: let each replicate choose."
+    advice = f"The data do not decide between {two}: let each replicate choose."
     return Finding(topic, "caution", text, advice, change_of(both))
 
 
@@ -202,7 +229,7 @@ def _objection_text(rival: "pd.Series", own: int) -> str:
     c, lead, is_better = int(rival["n_clusters"]), float(rival["lead"]), bool(rival["is_better"])
     compared = f"its BIC is {abs(lead):.1f} {'higher' if lead > 0 else 'lower'}"
     is_split = lead >= STRONG and not is_better  # BIC and AICc disagree
-    compared += ", but its AICc, which is stricter in small samples, is lower" if is_split else ""
+    compared += ", but its AICc, with another penalty for parameters, is lower" if is_split else ""
     how = "better" if is_better else "better by BIC alone" if is_split else "as well"
     if c == own:
         claim = f"model {rival['model']} explains the data {how} ({compared})"
@@ -234,7 +261,9 @@ def edge(seen: Evidence) -> Finding:
     """Whether the chosen number of clusters is the largest that was tried."""
     topic, c, tried = "range of the search", seen.mixture.n_clusters, seen.selection.numbers
     if len(tried) == 1:
-        return Finding(topic, "note", f"{_clusters_of(c)} given: no other number was tried", "")
+        is_compared = isinstance(seen.rivals, Rivals)
+        how = "others were fitted only to compare" if is_compared else "no other number was tried"
+        return Finding(topic, "note", f"{_clusters_of(c)} given: {how}", "")
     if c < max(tried):
         text = f"{c} lies within the {min(tried)} to {max(tried)} clusters that were tried"
         return Finding(topic, "ok", text, "")
@@ -255,6 +284,20 @@ def copies(seen: Evidence) -> Finding:
     text += ": if they are one object measured again, the intervals are too short"
     advice = Message("Leave copies out, or name what belongs together by ", Name("groups"), ".")
     return Finding("copies", "caution", text, advice)
+
+
+def groups(seen: Evidence) -> Finding:
+    """Whether there are enough groups to draw from."""
+    topic, n = "groups", seen.n_groups
+    if n is None:
+        return Finding(topic, "ok", "objects were drawn one by one", "")
+    text = f"{n} groups were drawn"
+    severity = _graded(n, GROUPS, FEW_GROUPS)
+    if severity == "ok":
+        return Finding(topic, severity, text, "")
+    text += f": intervals from fewer than {GROUPS} are too short, and an audit cannot see it"
+    advice = "Gather more groups: more objects of the same ones do not help."
+    return Finding(topic, severity, text, advice)
 
 
 def normality(seen: Evidence) -> Finding:
@@ -279,11 +322,13 @@ def normality(seen: Evidence) -> Finding:
     if not rejected:
         text = f"{_clusters(untested)} too small or too flat for a test of normality"
         return Finding(topic, "note", text, "")
-    farthest = table["distance"].idxmax()
-    text = (
-        f"{_clusters(rejected)} not normal, lowest p {_p(table['adjusted'].min())}{some}; "
-        f"{farthest} is farthest from it, at a distance of {table['distance'].max():.2g}"
-    )
+    distances = table.loc[rejected, "distance"]
+    far = f"{distances.max():.2g}"
+    text = f"{_clusters(rejected)} not normal, lowest p {_p(table['adjusted'].min())}{some}; "
+    if len(rejected) > 1:
+        text += f"{distances.idxmax()} is farthest from it, at a distance of {far}"
+    else:
+        text += f"its distance from it is {far}"
     advice = "Skewed columns may be transformed (log, asinh)."
     return Finding(topic, "note", text, advice)
 
@@ -332,7 +377,7 @@ def smallest_cluster(seen: Evidence) -> Finding:
     if severity == "ok":
         return Finding("smallest cluster", severity, text, "")
     text += f": {ratio:.1f} for each, where {OBJECTS:g} are wanted"
-    if seen.is_audited:  # the audit has measured what it does
+    if seen.is_audited and ratio >= 1.0:  # the audit has measured what it does
         return Finding("smallest cluster", "note", text, "")
     return Finding("smallest cluster", severity, text, *_simpler(seen))
 
@@ -345,12 +390,10 @@ def _objects_per_parameter(seen: Evidence) -> float:
 def structure(seen: Evidence) -> Finding:
     """How often the replicates chose each model."""
     topic, chosen, name = "structure", seen.replicates.chosen(), seen.mixture.model
-    rivals = [fit for fit in seen.selection.fits if fit[0] == seen.mixture.n_clusters]
-    if seen.is_chosen_once and len(rivals) > 1:
+    if seen.is_model_taken_for_granted:
         text = f"model {name} was chosen once, as if it had been known: the intervals are too short"
         change = change_of((Setting("selection", "each"),))
-        severity = "note" if seen.is_audited else "caution"  # the audit chooses again, too
-        return Finding(topic, severity, text, "Choose it again in each replicate.", change)
+        return Finding(topic, "caution", text, CHOOSE_AGAIN, change)
     B = len(seen.replicates)
     listed = ", ".join(f"{model} {count}" for model, count in list(chosen.items())[:5])
     listed += f" and {len(chosen) - 5} others" if len(chosen) > 5 else ""
@@ -398,6 +441,7 @@ def number_of_clusters(seen: Evidence) -> Finding:
 
 def fit_to_intervals(seen: Evidence) -> Finding:
     """How well belief and plausibility match the intervals."""
+    topic = "fit to the intervals"
     text = (
         f"belief and plausibility cover the interval of {_floored(seen.covered)} of the pairs "
         f"to within {MARGIN:g}; RMSE {seen.rmse:.3f}"
@@ -406,32 +450,49 @@ def fit_to_intervals(seen: Evidence) -> Finding:
     if severity == "ok":
         return _short_in_the_audit(seen, text)
     c, sets = seen.partition.n_clusters, seen.partition.focal_sets
+    if c == 1:
+        return _one_cluster(seen)
     others = {k: count for k, count in seen.replicates.chosen_numbers().items() if k != c}
     number, count = max(others.items(), key=lambda item: item[1], default=(c, 0))
     is_divided = count >= 0.5 * (1.0 - seen.level) * len(seen.replicates)  # enough to set a bound
     if is_divided:
-        text += (
-            f"; {count} of {len(seen.replicates)} replicates have {number} clusters, so that much "
-            f"of what is called undecided is doubt about the number of clusters, and not between "
-            f"the {c} of this fit"
-        )
+        text += f"; {count} of {len(seen.replicates)} replicates have {number} clusters"
+        if seen.partition.doubt_counts()["undecided"]:
+            text += (
+                ", so that much of what is called undecided is doubt about the number of clusters, "
+                f"and not between the {c} of this fit"
+            )
         advice = (
             f"{c} clusters cannot show that there may be {number}, and no setting does: report "
             "both answers."
         )
         change = change_of((Setting("n_clusters", number),))
-        return Finding("fit to the intervals", severity, text, advice, change)
+        return Finding(topic, severity, text, advice, change)
     if isinstance(seen.audit, Audit):  # the audit has measured what it does
         severity = seen.audit.severity_partition
         severity = "note" if severity == "ok" else severity
         text += _held_in_the_audit(seen.audit)
-    wider = Setting("focal_sets", "full") if c <= FULL else OMEGA
-    is_full = len(sets) >= 2**c - 1 or (wider is OMEGA and bool(sets.all(axis=1).any()))
-    if is_full:
-        advice = "No other sets of clusters help: read the intervals beside the masses."
-        return Finding("fit to the intervals", severity, text, advice)
-    change = change_of((wider,), "refit_partition")
-    return Finding("fit to the intervals", severity, text, "Allow more sets of clusters.", change)
+    if sets.sum(axis=1).max() == 1:
+        wider = Setting("focal_sets", "full") if c <= FULL else OMEGA
+        change = change_of((wider,), "refit_partition")
+        return Finding(topic, severity, text, "Allow sets of several clusters.", change)
+    if seen.is_weakened:
+        return Finding(topic, severity, text, NO_OTHER_MASSES)
+    advice = "Weaken the masses, which then hold as much as the intervals do."
+    return Finding(topic, severity, text, advice, change_of((WEAKEN,), "refit_partition"))
+
+
+def _one_cluster(seen: Evidence) -> Finding:
+    """With one cluster there is nothing to match: the doubt is how many there are."""
+    topic, B = "fit to the intervals", len(seen.replicates)
+    several = B - seen.replicates.chosen_numbers().get(1, 0)
+    text = "with one cluster all objects are in it by definition"
+    if not several:
+        return Finding(topic, "ok", text, "")
+    text += f", though {several} of {B} replicates have several clusters"
+    advice = "The data do not decide whether there are several clusters: report both answers."
+    most = next(number for number in seen.replicates.chosen_numbers() if number != 1)
+    return Finding(topic, "caution", text, advice, change_of((Setting("n_clusters", most),)))
 
 
 def _short_in_the_audit(seen: Evidence, text: str) -> Finding:
@@ -440,7 +501,7 @@ def _short_in_the_audit(seen: Evidence, text: str) -> Finding:
         return Finding("fit to the intervals", "ok", text, "")
     text += f"{_held_in_the_audit(seen.audit)}, most of the others being missed by very little"
     advice = Message("Quote the intervals of pairs, or weaken the masses.")
-    change = change_of((Setting("weaken", True),), "refit_partition")
+    change = change_of((WEAKEN,), "refit_partition")
     return Finding("fit to the intervals", "note", text, advice, change)
 
 
@@ -491,6 +552,7 @@ CHECKS: tuple[Callable[[Evidence], Finding], ...] = (
     structure,
     precision,
     copies,
+    groups,
     normality,
     ambiguity,
 )
@@ -525,7 +587,7 @@ def _simpler(seen: Evidence) -> tuple[str, str]:
     Simpler are mixtures with fewer clusters or a special case of the model.  They are known from
     the selection and as rivals, with their BIC relative to that of the fit.
     """
-    chosen = seen.mixture
+    chosen, what = seen.mixture, "objects" if seen.n_groups is None else "groups"
     nested = special_cases(chosen.model)
     leads = {cell: fit.bic - chosen.bic for cell, fit in seen.selection.fits.items()}
     if isinstance(seen.rivals, Rivals):
@@ -539,12 +601,13 @@ def _simpler(seen: Evidence) -> tuple[str, str]:
     }
     if not leads.keys() - {chosen.cell}:
         fewer = "fewer clusters or " if chosen.n_clusters > 1 else ""
-        return f"Fit {fewer}a more constrained model, or gather more objects.", ""
+        return f"Fit {fewer}a more constrained model, or gather more {what}.", ""
     if not simpler:
-        return NOTHING_SIMPLER, ""
+        fewer = ", or cluster fewer columns" if chosen.columns.n_columns > 1 else ""
+        return f"{NOTHING_SIMPLER}{what}{fewer}.", ""
     c, model = max(simpler, key=lambda cell: simpler[cell])
     change = change_of((Setting("n_clusters", c), Setting("model", model)))
-    return "Fit a simpler mixture that explains the data as well, or gather more objects.", change
+    return f"Fit a simpler mixture that explains the data as well, or gather more {what}.", change
 
 
 def _objects(size: float) -> str:
