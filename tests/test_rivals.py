@@ -203,6 +203,12 @@ def test_a_rival_that_aicc_rules_out_does_not_matter(found, lead_aicc, counts):
     assert replace(found, table=table).matters() is counts
 
 
+def test_another_name_of_the_same_mixture_is_no_rival():
+    one = rivals(CalibratedClustering(1, model="EII", **OPTIONS).fit(X)).table
+    # With one cluster there are spherical, diagonal and full covariances; the first is the fit.
+    assert set(one.loc[one["n_clusters"] == 1, "model"]).isdisjoint({"EII", "VII"})
+
+
 def test_jobs_change_no_byte(model, found):
     again = rivals(model.result_, n_jobs=2)
     assert again.table.equals(found.table)

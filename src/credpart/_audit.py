@@ -64,7 +64,6 @@ SHARE = 0.02  # of the replicates, that a contender was chosen by
 SHORTFALL, GREAT_SHORTFALL = 0.02, 0.05
 LEAST_DATA_SETS = 8  # of an audit that can say that a level holds
 LEAST_GENEROUS = 30  # of one that can say that intervals cover more than was asked for
-ALIKE = 1e-6  # difference of log-likelihoods that is rounding
 GOLDEN_RATIO = 0.5 * (1.0 + 5.0**0.5)
 
 
@@ -537,7 +536,7 @@ def plausible_mixtures(result: CalibratedResult) -> tuple[list[MixtureFit], Arra
     """
     fits = [result.mixture]
     for fit in result.selection.fits.values():
-        is_new = not any(_are_alike(fit, known) for known in fits)
+        is_new = not any(fit.coincides_with(known) for known in fits)
         if is_new and fit.n_clusters == result.mixture.n_clusters and can_sample(fit):
             fits.append(fit)
     values = np.array([hannan_quinn(fit) for fit in fits])
@@ -545,13 +544,6 @@ def plausible_mixtures(result: CalibratedResult) -> tuple[list[MixtureFit], Arra
     chances /= chances.sum()
     order = [0, *(1 + np.argsort(-chances[1:], kind="stable"))]
     return [fits[i] for i in order], chances[order]
-
-
-def _are_alike(one: MixtureFit, other: MixtureFit) -> bool:
-    """Whether two fits are the same mixture under two names."""
-    same_size = one.n_clusters, one.n_parameters
-    is_near = abs(one.loglik - other.loglik) <= ALIKE * (1.0 + abs(other.loglik))
-    return same_size == (other.n_clusters, other.n_parameters) and is_near
 
 
 def hannan_quinn(fit: MixtureFit) -> float:

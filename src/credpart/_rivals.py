@@ -327,6 +327,8 @@ def compare_rivals(
     nested = special_cases(chosen.model)
     table, objects = [], []
     for (c, model), fit in sorted(fits.items(), key=lambda item: -item[1].bic):
+        if fit.coincides_with(chosen):  # another name for the same mixture
+            continue
         posteriors = fit.posteriors_of(values)
         labels = matched_labels(result.posteriors, posteriors, result.weights)
         labels = np.where(most_probable(posteriors) < 0, OUTLIER, labels)

@@ -668,6 +668,15 @@ def test_a_model_that_was_taken_for_granted_is_chosen_again_in_an_audit(monkeypa
     assert advice[0].change == "model.set_params(selection='each').fit(X)"
 
 
+def test_a_rival_with_as_many_parameters_as_objects_is_no_objection(good):
+    found = rivals(good)
+    table = found.table.assign(plausible=True, outside=0.9, lead=900.0, nested=False)
+    far = replace(found, table=table.assign(lead_aicc=900.0))
+    assert diagnose(good, audit=0, rivals=far).grade == "poor"
+    none = replace(found, table=table.assign(lead_aicc=-np.inf))
+    assert diagnose(good, audit=0, rivals=none).grade == "good"
+
+
 def test_an_audit_of_one_cluster_says_nothing(good):
     made = replace(audit(good, 1, n_replicates=200), n_clusters=1, n_datasets=50)
     assert made.severity == "note"

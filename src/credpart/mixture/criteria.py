@@ -38,12 +38,12 @@ def chosen_by(criterion: str, optimism: float) -> Criterion:
     """The criterion by which a replicate chooses: less ``optimism`` for each parameter.
 
     A bootstrap sample repeats the peculiarities of the data, to which the fit has adapted, and has
-    its own.  Twice its log-likelihood at its own maximum exceeds that of the data at theirs by the
-    number of parameters on average.  So of two nested models that are both right the likelihood
-    ratio has mean 2 df in a replicate in place of df in the data, and replicates favour large
-    models.  With the number of parameters subtracted, a replicate's criterion has the data's
-    criterion as its mean: of BIC and AIC, and of the part of ICL that is maximised.  New samples
-    from the fit repeat nothing, so that ``optimism`` is 0 there.
+    its own.  If the model is right, twice its log-likelihood at its own maximum exceeds that of the
+    data at theirs by the number of parameters on average.  So of two nested models that are both
+    right the likelihood ratio has mean 2 df in a replicate in place of df in the data, and
+    replicates favour large models.  With the number of parameters subtracted, a replicate's
+    criterion has the data's criterion as its mean: of BIC and AIC, and of the part of ICL that is
+    maximised.  New samples from the fit repeat nothing, so that ``optimism`` is 0 there.
 
     >>> chosen_by("aic", 1.0)(np.array([-10.0]), np.array([3]), 50.0, lambda: np.zeros(1))
     array([-29.])

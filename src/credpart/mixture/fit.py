@@ -46,6 +46,7 @@ from credpart.mixture.search.outliers import starts_without_outliers
 from credpart.mixture.search.subsample import Search, subsample
 
 N_STARTS = 4
+ROUNDING = 1e-6  # relative difference of log-likelihoods that do not differ
 
 
 class Regularization(NamedTuple):
@@ -190,6 +191,12 @@ class MixtureFit:
         numbers = self.loglik, self.n_parameters, self.log_certainty
         loglik, n_parameters, certainty = map(np.array, numbers)
         return float(value(loglik, n_parameters, self.n_objects, lambda: certainty))
+
+    def coincides_with(self, other: "MixtureFit") -> bool:
+        """Whether this is the same mixture under another name, as for many with one cluster."""
+        mine, its = ((fit.n_clusters, fit.n_parameters) for fit in (self, other))
+        gap = abs(self.loglik - other.loglik)
+        return mine == its and gap <= ROUNDING * (1.0 + abs(other.loglik))
 
     @property
     def bic(self) -> float:
