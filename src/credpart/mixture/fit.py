@@ -357,7 +357,7 @@ def fit_mixture(
     data = WeightedTable.check(table, sample_weight)
     known = KnownLabels.check(labels, len(data.weights))
     known.numbers([c], is_auto=False)
-    resp = None if start is None else check_start(start, len(data.weights), c)
+    resp = None if start is None else check_start(start, data.weights, c)
     return fit_one(data, c, chosen, options, regularization, resp, known)
 
 

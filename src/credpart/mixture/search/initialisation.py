@@ -248,13 +248,15 @@ def responsibilities(labels: IntArray, c: int) -> Array:
     return 1.0 * (labels == np.arange(c)[:, None])
 
 
-def check_start(start: ArrayLike, n: int, c: int) -> Array:
+def check_start(start: ArrayLike, weights: Array, c: int) -> Array:
     """Responsibilities (c, n) of a start given as labels (n,) or responsibilities (n, c)."""
-    given = np.asarray(start)
+    given, n = np.asarray(start), len(weights)
     if given.shape == (n,):
-        if not np.array_equal(np.unique(given), np.arange(c)):
-            labels = f"hold the labels 0 to {c - 1}, each at least once"
-            raise InputError("start", labels, np.unique(given))
+        for found in np.unique(given), np.unique(given[weights > 0.0]):
+            if not np.array_equal(found, np.arange(c)):
+                labels = f"hold the labels 0 to {c - 1}, each at least once"
+                where = "" if (weights > 0.0).all() else " where weights are positive"
+                raise InputError("start", labels + where, found)
         return responsibilities(given, c)
     if given.shape != (n, c):
         raise InputError("start", f"have shape ({n},) or ({n}, {c})", given.shape)
