@@ -282,5 +282,6 @@ def starting_partitions(
     """
     rows, place = np.unique(X, axis=0, return_inverse=True)
     found = [start(rows, numbers) for start in starts[:n_starts]]
-    found += [k_means(scale(rows), numbers, seed + i) for i in range(n_starts - len(starts))]
+    seeds = [(seed + i) % (1 << 32) for i in range(n_starts - len(starts))]  # scikit-learn's limit
+    found += [k_means(scale(rows), numbers, each) for each in seeds]
     return [{c: labels[place.ravel()] for c, labels in partitions.items()} for partitions in found]
