@@ -5,7 +5,6 @@ change the result.  Large chunks are fast: each step of EM is one call for all o
 data threads would only wait for each other.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
@@ -32,7 +31,7 @@ from credpart._messages import Message, Name
 from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._random import RandomState, seed_sequence
-from credpart.errors import DegeneracyWarning, InputError
+from credpart.errors import DegeneracyWarning, InputError, warn_caller
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import distinct
 from credpart.mixture.families.labelled import Labelled
@@ -305,4 +304,4 @@ def warn_user(replicates: Replicates, *, is_asked: bool) -> None:
     if set(counts) - fine:
         listed = ", ".join(f"{count} {name}" for name, count in counts.items())
         counted = f"Of {len(replicates)} replicates: {listed}. All were kept; see "
-        warnings.warn(DegeneracyWarning(counted, Name("status"), "."), stacklevel=4)
+        warn_caller(DegeneracyWarning(counted, Name("status"), "."))

@@ -9,7 +9,6 @@ is what is left out.
 M objects or groups, n objects whose posteriors move, k clusters, p features.
 """
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,7 +20,7 @@ from credpart._bootstrap.deviations import IndependentObjects, beyond_the_mean, 
 from credpart._bootstrap.linear import JointLinearisation, contributions_to_sums
 from credpart._bootstrap.units import Units
 from credpart._threads import one_blas_thread
-from credpart.errors import DataWarning
+from credpart.errors import DataWarning, warn_caller
 from credpart.intervals import Influence
 from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family, Parameters
@@ -77,7 +76,7 @@ def find_influence(
             return found
         reason = "the data hardly determine the mixture"
     text = f"Intervals are corrected for bias and not for acceleration: {reason}."
-    warnings.warn(DataWarning(text), stacklevel=4)
+    warn_caller(DataWarning(text))
     return None
 
 
