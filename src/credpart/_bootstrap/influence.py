@@ -93,7 +93,7 @@ def _linearised(
     rows = RowsInMemory(X, weights)
     joint = JointLinearisation.of(rows, [fit], IndependentObjects.deviations)
     (part,) = joint.parts
-    contribute, size = partial(contributions_to_sums, [part.candidate]), part.statistics.size
+    contribute, size = partial(contributions_to_sums, [part.point]), part.statistics.size
     if units is None:
         frequency, chosen = weights, _some(len(X), seed)
         beyond = contribute(X[chosen])[:, :size] - part.statistics.ravel() / joint.n
@@ -106,7 +106,7 @@ def _linearised(
     moves = (beyond @ part.inverse.T @ part.N.T).reshape(-1, *part.statistics.shape)
     share = frequency[chosen].sum() / frequency.sum()
     moves /= np.abs(moves).max(initial=np.finfo(float).tiny)  # their scale does not matter
-    return MixtureInfluence(fit.family, part.candidate.params, moves, frequency[chosen] / share)
+    return MixtureInfluence(fit.family, part.point.params, moves, frequency[chosen] / share)
 
 
 def _some(n: int, seed: int) -> IntArray:
