@@ -397,6 +397,8 @@ def fit_one(
         else:
             search = Search(model_sets(known.models(chosen), data, chosen), data, data, [])
             first = resp
+        # Sets are in the order of the table of models: the last is the chosen model's, the others
+        # only provide starts.
         *smaller, last = search.sets
         plain = last.problem
         if rule.is_asked:
