@@ -177,9 +177,9 @@ def refit_fully(
 ) -> Replicates:
     """Refit the mixture to every sample."""
     refits, done = [], 0
-    for some in _refit_all(plan, seeds, n_jobs):
-        refits.append(some)
-        done += len(some.loglik)
+    for chunk in _refit_all(plan, seeds, n_jobs):
+        refits.append(chunk)
+        done += len(chunk.loglik)
         progress("bootstrap", done / len(seeds))
     return join(plan, refits)
 
@@ -263,7 +263,7 @@ def _refit_all(
             pilots, done = [*pilots, *pilot], min(end, len(seeds))
             is_kept = worth_trying(pilots)
             plan = replace(plan, fits=tuple(compress(plan.fits, is_kept)))
-            pilots = [some._replace(deficit=some.deficit[:, is_kept]) for some in pilots]
+            pilots = [pilot._replace(deficit=pilot.deficit[:, is_kept]) for pilot in pilots]
         if done == len(seeds):
             return
     yield from _refit_chunks(plan, seeds[done:], n_jobs)

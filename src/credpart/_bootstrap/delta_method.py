@@ -84,8 +84,10 @@ class DeltaMethod:
         inner = logit(P)
         slope = 2.0 + 2.0 * np.cosh(inner)  # 1 / (P (1 - P)), the derivative of the logit
         z = NormalDist().inv_cdf(0.5 + level / 2.0)
-        reach = z * slope * np.sqrt(np.maximum(variance, 0.0))
-        lower, upper = (np.clip(inner + way, -MOST_ODDS, MOST_ODDS) for way in (-reach, reach))
+        half_width = z * slope * np.sqrt(np.maximum(variance, 0.0))
+        lower, upper = (
+            np.clip(inner + shift, -MOST_ODDS, MOST_ODDS) for shift in (-half_width, half_width)
+        )
         return expit(lower), expit(upper)
 
     def is_linear(self, values: Array) -> BoolArray:
