@@ -73,8 +73,8 @@ def linearised(X, *fits, weights=None):
 
 def plan_of(X, *fits, weights=None, resampling="nonparametric", criterion="bic"):
     objects = distinct(X, np.ones(len(X)) if weights is None else weights)
-    limits = Limits(1e-9, 2000)
-    return Plan.of(objects, fits, resampling, criterion, "fallback", limits, "full")
+    how = resampling, criterion, "fallback", Limits(1e-9, 2000)
+    return Plan(objects, fits, *how, is_choice=len(fits) > 1)
 
 
 def attempt(X, *fits, B=200, **options):

@@ -146,7 +146,7 @@ def bootstrap(
     design = Design.check(groups, strata, weights, is_new=is_new)
     known = _check_labels(labels, fits, len(weights), is_new=is_new)
     objects = distinct(known.attach(table).values, weights)
-    plan = Plan.of(
+    plan = Plan(
         objects,
         fits,
         resampling,
@@ -154,7 +154,8 @@ def bootstrap(
         check_choice("regularization", regularization, REGULARIZATIONS),
         Limits.check(tol, max_iter),
         check_choice("refit", refit, REFITS),
-        design.units(objects, weights),
+        is_choice=len(fits) > 1,
+        units=design.units(objects, weights),
     )
     B = check_integer("n_replicates", n_replicates, at_least=1)
     return run_bootstrap(plan, seed_sequence(random_state).spawn(B), n_jobs, progress)

@@ -10,7 +10,7 @@ first; only those that may still win a replicate go on to the tight one.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -53,22 +53,6 @@ class Plan:
     refit: str = "full"  # how replicates are found, a row of `algorithm1.REFITS`
     is_choice: bool = False  # several models were given, of which each replicate chooses one
     units: Units | None = None  # what is drawn, where it is not the objects one by one
-
-    @classmethod
-    def of(
-        cls,
-        objects: DistinctObjects,
-        fits: tuple[MixtureFit, ...],
-        resampling: str,
-        criterion: str,
-        regularization: str,
-        limits: Limits,
-        refit: str,
-        units: Units | None = None,
-    ) -> Self:
-        """The plan of all given fits, before any is left out."""
-        how = resampling, criterion, regularization, limits, refit
-        return cls(objects, fits, *how, is_choice=len(fits) > 1, units=units)
 
     @property
     def optimism(self) -> float:
