@@ -21,8 +21,8 @@ from credpart._bootstrap.block_sums import BlockwiseObjects, Sums
 from credpart._bootstrap.deviations import SampleWeights
 from credpart._bootstrap.linear import Linearisation, Moved
 from credpart.mixture.families.base import Family, Parameters
-from credpart.mixture.optimisation.e_step import e_step
-from credpart.mixture.optimisation.mixtures import Problem, map_params
+from credpart.mixture.optimisation.e_step import e_step_of_block
+from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.posteriors import bayes_rule
 
 N_REFITS = 30
@@ -40,8 +40,7 @@ def resampled_e_step(
     block: int,
 ) -> Sums:
     """Log-likelihoods (b,) and statistics (b, k, p) of mixtures, each on a bootstrap sample."""
-    problem = Problem.of(family, X, samples(weights, block))
-    return e_step(problem, params, np.arange(len(samples)), in_single=True)
+    return e_step_of_block(family, params, True, X, samples(weights, block), block)
 
 
 class PairedRefits(NamedTuple):

@@ -133,8 +133,8 @@ def expected_statistics(
 def e_step_of_block(
     family: Family, params: Parameters, in_single: bool, X: Array, weights: Array, block: int
 ) -> tuple[Array, Array]:
-    """`e_step` of mixtures that are all fitted to the same weighted objects."""
-    problem = Problem.of(family, X, weights[None])
-    sample = np.zeros(len(params[0]), dtype=np.intp)
+    """`e_step` of mixtures on the same weighted objects, or each on weights (b, n) of its own."""
+    problem = Problem.of(family, X, np.atleast_2d(weights))
+    sample = np.arange(len(params[0])) % len(problem.data.weights)
     with np.errstate(all="ignore"):  # here, since a worker may be a process of its own
         return e_step(problem, params, sample, in_single=in_single)
