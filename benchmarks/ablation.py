@@ -75,7 +75,7 @@ def without_start(k: int) -> tuple[object, str, object]:
 
 SWITCHES: Mapping[str, Switch] = {
     "early stopping": Switch(
-        "select", ((multistart, "CATCH_UP", np.inf), (multistart, "UNSOUND", np.inf))
+        "select", ((multistart, "CATCH_UP", np.inf), (multistart, "SOUND_BY", np.inf))
     ),
     "starts from related models": Switch(
         "select", ((grid_search.RelatedStarts, "__call__", embedded_only),)

@@ -147,13 +147,16 @@ def test_a_warning_carries_its_parts():
     assert "row 43 lies more than" in in_shell(warning.message, lambda i: RowNumber(i + 35))
 
 
+WARNING_CALLS = {"warn_caller", "warnings.warn"}
+
+
 def raised():
     """All statements of the source that raise an error, or warn, with the file they are in."""
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 yield path, node, node.exc
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn":
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in WARNING_CALLS:
                 yield path, node, node
 
 

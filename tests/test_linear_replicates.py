@@ -29,7 +29,11 @@ from credpart._bootstrap.deviations import (
 )
 from credpart._bootstrap.draws import RESAMPLING, counts_of_units
 from credpart._bootstrap.guard import paired_refits, resampled_e_step
-from credpart._bootstrap.large_samples import attempt_in_memory, stratified_rows, with_a_chance
+from credpart._bootstrap.large_samples import (
+    attempt_in_memory,
+    fits_that_may_be_chosen,
+    stratified_rows,
+)
 from credpart._bootstrap.linear import JointLinearisation, contributions_to_sums
 from credpart._bootstrap.refits import Plan
 from credpart._bootstrap.units import Design, Units
@@ -69,8 +73,8 @@ def linearised(X, *fits, weights=None):
 
 def plan_of(X, *fits, weights=None, resampling="nonparametric", criterion="bic"):
     objects = distinct(X, np.ones(len(X)) if weights is None else weights)
-    limits = Limits(1e-9, 2000)
-    return Plan.of(objects, fits, resampling, criterion, "fallback", limits, "full")
+    how = resampling, criterion, "fallback", Limits(1e-9, 2000)
+    return Plan(objects, fits, *how, is_choice=len(fits) > 1)
 
 
 def attempt(X, *fits, B=200, **options):
@@ -80,7 +84,7 @@ def attempt(X, *fits, B=200, **options):
 def em_map(X, fit, part, statistics):
     """E(M(s)) of statistics (b, k, p)."""
     problem = Problem(fit.family, Samples(fit.family.features(X), np.ones((1, len(X)))))
-    params = part.candidate.m_step(statistics)
+    params = part.point.m_step(statistics)
     return e_step(problem, params, np.zeros(len(statistics), dtype=np.intp))[1]
 
 
@@ -118,7 +122,7 @@ def test_products_hold_statistics_and_information():
     X, fit = X3[:40], FITS["VVV"]
     (part,) = linearised(X3, fit).parts
     (products,) = weighted_products(
-        partial(contributions_to_sums, [part.candidate]), X, np.full(40, 2.0), 0
+        partial(contributions_to_sums, [part.point]), X, np.full(40, 2.0), 0
     )
     phi, r = fit.family.features(X), fit.posteriors(X)
     k, p = r.shape[1], phi.shape[1]
@@ -139,9 +143,7 @@ def test_products_hold_statistics_and_information():
 def test_the_m_step_does_not_depend_on_the_total(name):
     # Twice the statistics are the same mixture, so N s = 0: the total weight of a sample is free.
     (part,) = linearised(X3, FITS[name]).parts
-    assert (
-        np.abs(part.N @ part.statistics.ravel()).max() < 1e-6 * np.abs(part.candidate.natural).max()
-    )
+    assert np.abs(part.N @ part.statistics.ravel()).max() < 1e-6 * np.abs(part.point.natural).max()
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
@@ -156,7 +158,7 @@ def test_mean_statistics_are_inverted_by_the_m_step(name):
 def test_sums_over_blocks_are_those_over_all_rows(monkeypatch):
     monkeypatch.setattr("credpart._bootstrap.block_sums.BLOCK_ROWS", 64)
     (part,) = linearised(X3, FITS["EEE"]).parts
-    kernel = partial(weighted_products, partial(contributions_to_sums, [part.candidate]))
+    kernel = partial(weighted_products, partial(contributions_to_sums, [part.point]))
     (whole,) = kernel(X3, np.ones(len(X3)), 0)
     (one,), (two,) = (rows_of(X3, n_jobs=jobs).sum_over_blocks(kernel) for jobs in (1, 2))
     np.testing.assert_allclose(one, whole, rtol=1e-12, atol=1e-9)
@@ -209,9 +211,9 @@ def test_refits_of_the_guard_are_those_of_em():
 def test_weights_of_the_guard_are_drawn_block_by_block():
     (part,) = linearised(X3, FITS["EEE"]).parts
     seeds = SeedSequence(3).spawn(2)
-    params = map_params(lambda field: np.repeat(field, 2, axis=0), part.candidate.params)
+    params = map_params(lambda field: np.repeat(field, 2, axis=0), part.point.params)
     kernel = partial(
-        resampled_e_step, part.candidate.family, params, IndependentWeights(POISSON, seeds)
+        resampled_e_step, part.point.family, params, IndependentWeights(POISSON, seeds)
     )
     ones = np.ones(len(X3))
     first, again, other = (kernel(X3, ones, block)[1] for block in (0, 0, 1))
@@ -351,7 +353,7 @@ def test_unknown_refit():
 def test_models_without_a_real_chance_are_left_out():
     sample = make_mixture2(4000, random_state=0)
     fits = [fit_mixture(sample.X, 3, name, start=sample.y) for name in ("EEE", "VEE", "EII", "t")]
-    kept = with_a_chance(plan_of(sample.X, *fits), rows_of(sample.X))
+    kept = fits_that_may_be_chosen(plan_of(sample.X, *fits), rows_of(sample.X))
     assert [fit.model for fit in kept] == ["EEE", "VEE"]
 
 
@@ -429,7 +431,7 @@ def test_deviations_of_groups_and_strata_are_those_of_the_samples_of_refits(resa
     joint = JointLinearisation.of(rows_of(objects.X, objects.weights), [fit], sampling.deviations)
     drawn = row.draw(objects, fit, [np.random.default_rng(s) for s in seeds], units).weights
     np.testing.assert_allclose(drawn[:5], sampling.weights(seeds[:5])(objects.weights, 0))
-    U = contributions_to_sums([joint.parts[0].candidate], objects.X)[:, :-1]
+    U = contributions_to_sums([joint.parts[0].point], objects.X)[:, :-1]
     literal = (drawn - objects.weights) @ U
     deviations = joint.deviations.draw(seeds)
     np.testing.assert_allclose(deviations, literal, atol=1e-8 * np.abs(literal).max())

@@ -5,7 +5,6 @@ have no side effects and carry their own seeds, so the result is the same to the
 retries the tasks of its workers by itself.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -13,7 +12,7 @@ from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from credpart._messages import Name
-from credpart.errors import WorkerError, WorkerWarning
+from credpart.errors import WorkerError, WorkerWarning, warn_caller
 
 RETRIES = 3  # after workers were killed; the next time it is no accident
 
@@ -46,4 +45,4 @@ def run_tasks(
                 ) from error
             if n_killed == 1:
                 told = "A worker process was killed; its tasks are run again."
-                warnings.warn(WorkerWarning(told), stacklevel=2)
+                warn_caller(WorkerWarning(told))

@@ -188,7 +188,7 @@ class CalibrationOptions:
     ) -> Plan:
         """The bootstrap of fits of these objects."""
         how = self.resampling, self.criterion, self.regularization, self.limits, self.refit
-        return Plan.of(objects, fits, *how, units)
+        return Plan(objects, fits, *how, is_choice=len(fits) > 1, units=units)
 
     def replaced(
         self,

@@ -6,6 +6,8 @@ Every warning is a `CredpartWarning`.  Both carry their text as a message in par
 command line renders with options in place of arguments and with rows of the file.
 """
 
+import inspect
+import warnings
 from typing import Any, ClassVar
 
 from credpart._messages import ColumnName, Message, Name, Part, RowNumber, Vocabulary
@@ -418,3 +420,12 @@ class WorkerWarning(CredpartWarning):
     >>> issubclass(WorkerWarning, CredpartWarning)
     True
     """
+
+
+def warn_caller(warning: CredpartWarning) -> None:
+    """Warn at the line that called this library, however many calls inside it lie between."""
+    frame, level = inspect.currentframe(), 1
+    package = __name__.partition(".")[0]
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)

@@ -175,6 +175,12 @@ def test_starts_that_are_refused(start, message):
         fit_mixture(X, 3, start=start)
 
 
+def test_labels_of_objects_without_weight_are_no_start():
+    message = r"`start` must hold the labels 0 to 2, each at least once where weights are positive,"
+    with pytest.raises(ValueError, match=message + r" got array\(\[0, 1\]\)"):
+        fit_mixture(X, 3, start=START, sample_weight=1.0 * (START < 2))
+
+
 DEGENERATE_COLUMNS = {
     "constant": (FRAME.assign(k=3.0), r"column 'k' is constant", {"EII", "VII"}),
     "duplicate": (

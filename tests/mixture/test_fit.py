@@ -1,4 +1,5 @@
 import dataclasses
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -6,9 +7,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from credpart import fit_mixture
+from credpart import CalibratedClustering, fit_mixture, select_mixture
 from credpart.datasets import load, load_diabetes, load_iris, make_mixture1, make_mixture3
-from credpart.errors import ConvergenceWarning, DegeneracyWarning, DegenerateMixtureError
+from credpart.errors import (
+    ConvergenceWarning,
+    DataWarning,
+    DegeneracyWarning,
+    DegenerateMixtureError,
+)
 from credpart.mixture.covariance.structures import STRUCTURES
 from credpart.mixture.models import MODELS, taking_part
 from credpart.mixture.optimisation.convergence import Status
@@ -245,3 +251,18 @@ def test_warnings_point_at_the_caller():
     with pytest.warns(DegeneracyWarning) as caught:
         fit_mixture(PAIR, 2, start=PAIR_LABELS)
     assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X: fit_mixture(X, 2, "EII"),
+        lambda X: select_mixture(X, 2, ["EII", "VII"]),
+        lambda X: CalibratedClustering(2, model="EII", n_replicates=20, random_state=0).fit(X),
+    ],
+)
+def test_warnings_about_the_data_point_at_the_caller(call, cloud):
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        call(np.column_stack([cloud, np.ones(len(cloud))]))
+    assert {warning.category for warning in caught} == {DataWarning}
+    assert {warning.filename for warning in caught} == {__file__}

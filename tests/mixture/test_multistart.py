@@ -122,7 +122,7 @@ def test_while_mixtures_are_run_no_criterion_is_computed(monkeypatch):
     def run(problem, mixtures, limits, early_stopping):
         nonlocal is_running
         is_running = True
-        n_iter = np.array([multistart.UNSOUND, multistart.UNSOUND + 1, multistart.UNSOUND + 1])
+        n_iter = np.array([multistart.SOUND_BY, multistart.SOUND_BY + 1, multistart.SOUND_BY + 1])
         trial = replace(mixtures, n_iter=n_iter)
         assert early_stopping(trial, np.zeros(3)).tolist() == [False, False, True]
         is_running = False

@@ -205,6 +205,13 @@ def test_starts_are_deterministic():
         assert_array_equal(one[5], other[5])
 
 
+def test_seeds_of_k_means_start_again_from_zero():
+    X = make_mixture3(60, random_state=0).X
+    last, first = (starting_partitions(X, [2], n, (1 << 32) - 1, ()) for n in (2, 1))
+    assert_array_equal(last[0][2], first[0][2])
+    assert_array_equal(last[1][2], starting_partitions(X, [2], 1, 0, ())[0][2])
+
+
 def test_order_of_rows_is_no_matter():
     X = make_mixture3(80, random_state=0).X
     order = np.random.default_rng(0).permutation(80)

@@ -5,7 +5,6 @@ change the result.  Large chunks are fast: each step of EM is one call for all o
 data threads would only wait for each other.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
@@ -32,7 +31,7 @@ from credpart._messages import Message, Name
 from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._random import RandomState, seed_sequence
-from credpart.errors import DegeneracyWarning, InputError
+from credpart.errors import DegeneracyWarning, InputError, warn_caller
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import distinct
 from credpart.mixture.families.labelled import Labelled
@@ -147,7 +146,7 @@ def bootstrap(
     design = Design.check(groups, strata, weights, is_new=is_new)
     known = _check_labels(labels, fits, len(weights), is_new=is_new)
     objects = distinct(known.attach(table).values, weights)
-    plan = Plan.of(
+    plan = Plan(
         objects,
         fits,
         resampling,
@@ -155,7 +154,8 @@ def bootstrap(
         check_choice("regularization", regularization, REGULARIZATIONS),
         Limits.check(tol, max_iter),
         check_choice("refit", refit, REFITS),
-        design.units(objects, weights),
+        is_choice=len(fits) > 1,
+        units=design.units(objects, weights),
     )
     B = check_integer("n_replicates", n_replicates, at_least=1)
     return run_bootstrap(plan, seed_sequence(random_state).spawn(B), n_jobs, progress)
@@ -178,9 +178,9 @@ def refit_fully(
 ) -> Replicates:
     """Refit the mixture to every sample."""
     refits, done = [], 0
-    for some in _refit_all(plan, seeds, n_jobs):
-        refits.append(some)
-        done += len(some.loglik)
+    for chunk in _refit_all(plan, seeds, n_jobs):
+        refits.append(chunk)
+        done += len(chunk.loglik)
         progress("bootstrap", done / len(seeds))
     return join(plan, refits)
 
@@ -264,7 +264,7 @@ def _refit_all(
             pilots, done = [*pilots, *pilot], min(end, len(seeds))
             is_kept = worth_trying(pilots)
             plan = replace(plan, fits=tuple(compress(plan.fits, is_kept)))
-            pilots = [some._replace(deficit=some.deficit[:, is_kept]) for some in pilots]
+            pilots = [pilot._replace(deficit=pilot.deficit[:, is_kept]) for pilot in pilots]
         if done == len(seeds):
             return
     yield from _refit_chunks(plan, seeds[done:], n_jobs)
@@ -305,4 +305,4 @@ def warn_user(replicates: Replicates, *, is_asked: bool) -> None:
     if set(counts) - fine:
         listed = ", ".join(f"{count} {name}" for name, count in counts.items())
         counted = f"Of {len(replicates)} replicates: {listed}. All were kept; see "
-        warnings.warn(DegeneracyWarning(counted, Name("status"), "."), stacklevel=4)
+        warn_caller(DegeneracyWarning(counted, Name("status"), "."))

@@ -19,7 +19,7 @@ Sums = tuple[Array, ...]
 Kernel = Callable[[Array, Array, int], Sums]
 
 
-class Rows(Protocol):
+class BlockwiseObjects(Protocol):
     """Objects that are passed over block by block."""
 
     def sum_over_blocks(self, kernel: Kernel) -> Sums:

@@ -40,6 +40,7 @@ from credpart._bootstrap.replicates import Replicates
 from credpart.intervals import expit, logit
 from credpart.mixture.families.base import Family
 from credpart.mixture.optimisation.convergence import Status
+from credpart.mixture.optimisation.e_step import normalise
 
 CERTAIN_ODDS = 14.0  # log odds from which on a posterior is 0 or 1, as far as bounds tell: 1e-6
 LINEAR_DEVIATION = 1.0  # of log odds, up to which posteriors are as good as linear
@@ -84,8 +85,10 @@ class DeltaMethod:
         inner = logit(P)
         slope = 2.0 + 2.0 * np.cosh(inner)  # 1 / (P (1 - P)), the derivative of the logit
         z = NormalDist().inv_cdf(0.5 + level / 2.0)
-        reach = z * slope * np.sqrt(np.maximum(variance, 0.0))
-        lower, upper = (np.clip(inner + way, -MOST_ODDS, MOST_ODDS) for way in (-reach, reach))
+        half_width = z * slope * np.sqrt(np.maximum(variance, 0.0))
+        lower, upper = (
+            np.clip(inner + shift, -MOST_ODDS, MOST_ODDS) for shift in (-half_width, half_width)
+        )
         return expit(lower), expit(upper)
 
     def is_linear(self, values: Array) -> BoolArray:
@@ -126,11 +129,9 @@ class DeltaMethod:
         return P, variance
 
     def _posteriors(self, features: Array) -> Array:
-        joint = features @ self.natural.T
-        joint -= joint.max(axis=1, keepdims=True)
-        np.exp(joint, out=joint)
-        joint /= joint.sum(axis=1, keepdims=True)
-        return joint
+        joint = (features @ self.natural.T).T[None]
+        normalise(joint)
+        return joint[0].T
 
     def _variances(self, features: Array) -> Array:
         """``V_ii``, the covariances (m, c, c) of the log joint densities of each object."""

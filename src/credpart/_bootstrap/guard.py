@@ -17,12 +17,12 @@ import numpy as np
 from numpy.random import Generator
 
 from credpart._arrays import Array, BoolArray
-from credpart._bootstrap.block_sums import Rows, Sums
+from credpart._bootstrap.block_sums import BlockwiseObjects, Sums
 from credpart._bootstrap.deviations import SampleWeights
 from credpart._bootstrap.linear import Linearisation, Moved
 from credpart.mixture.families.base import Family, Parameters
-from credpart.mixture.optimisation.e_step import e_step
-from credpart.mixture.optimisation.mixtures import Problem, map_params
+from credpart.mixture.optimisation.e_step import e_step_of_block
+from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.posteriors import bayes_rule
 
 N_REFITS = 30
@@ -40,8 +40,7 @@ def resampled_e_step(
     block: int,
 ) -> Sums:
     """Log-likelihoods (b,) and statistics (b, k, p) of mixtures, each on a bootstrap sample."""
-    problem = Problem.of(family, X, samples(weights, block))
-    return e_step(problem, params, np.arange(len(samples)), in_single=True)
+    return e_step_of_block(family, params, True, X, samples(weights, block), block)
 
 
 class PairedRefits(NamedTuple):
@@ -55,28 +54,28 @@ class PairedRefits(NamedTuple):
 
 
 def paired_refits(
-    rows: Rows, part: Linearisation, C: Array, samples: SampleWeights
+    rows: BlockwiseObjects, part: Linearisation, C: Array, samples: SampleWeights
 ) -> PairedRefits:
     """Refit one model to bootstrap samples, beside the linear predictions of the same samples."""
-    b, family = len(samples), part.candidate.family
+    b, family = len(samples), part.point.family
     spread = part.spread(C)
 
     def evaluated(params: Parameters) -> Sums:
         return rows.sum_over_blocks(partial(resampled_e_step, family, params, samples))
 
-    fit = map_params(lambda field: np.repeat(field, b, axis=0), part.candidate.params)
-    at_fit, sums = evaluated(fit)
+    fit = map_params(lambda field: np.repeat(field, b, axis=0), part.point.params)
+    loglik_at_fit, sums = evaluated(fit)
     differences = (sums - part.statistics).reshape(b, -1)
     predicted = current = part.moved(differences)
-    is_found, loglik = np.zeros(b, dtype=bool), at_fit
+    is_found, loglik = np.zeros(b, dtype=bool), loglik_at_fit
     for _ in range(MOST_STEPS):
         loglik, image = evaluated(current.params)
         steps = (image - current.statistics).reshape(b, -1) @ part.inverse.T
         is_found = current.is_sound & (np.abs(steps / spread).max(axis=1) <= FOUND)
-        current = part.candidate.moved_to(current.statistics + steps.reshape(image.shape))
+        current = part.point.moved_to(current.statistics + steps.reshape(image.shape))
         if (is_found | ~current.is_sound).all():
             break
-    expected = at_fit + part.gain(differences)
+    expected = loglik_at_fit + part.gain(differences)
     return PairedRefits(predicted, current, is_found & current.is_sound, expected, loglik)
 
 
@@ -98,11 +97,11 @@ def relative_errors(part: Linearisation, pairs: PairedRefits, X: Array) -> tuple
 
     Both are root mean squares over refits and objects.
     """
-    family, at_fit = part.candidate.family, part.candidate.params
+    family, params_at_fit = part.point.family, part.point.params
     features = family.features(X)
     fit, predicted, true = (
         bayes_rule(family, features, params)[0]
-        for params in (at_fit, pairs.predicted.params, pairs.true.params)
+        for params in (params_at_fit, pairs.predicted.params, pairs.true.params)
     )
     spread = np.sqrt(((true - fit) ** 2).mean(axis=(0, 2)))
     error = np.sqrt(((predicted - true) ** 2).mean(axis=(0, 2)))

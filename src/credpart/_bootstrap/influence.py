@@ -9,7 +9,6 @@ is what is left out.
 M objects or groups, n objects whose posteriors move, k clusters, p features.
 """
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,7 +20,7 @@ from credpart._bootstrap.deviations import IndependentObjects, beyond_the_mean, 
 from credpart._bootstrap.linear import JointLinearisation, contributions_to_sums
 from credpart._bootstrap.units import Units
 from credpart._threads import one_blas_thread
-from credpart.errors import DataWarning
+from credpart.errors import DataWarning, warn_caller
 from credpart.intervals import Influence
 from credpart.mixture.distinct import DistinctObjects
 from credpart.mixture.families.base import Family, Parameters
@@ -77,7 +76,7 @@ def find_influence(
             return found
         reason = "the data hardly determine the mixture"
     text = f"Intervals are corrected for bias and not for acceleration: {reason}."
-    warnings.warn(DataWarning(text), stacklevel=4)
+    warn_caller(DataWarning(text))
     return None
 
 
@@ -94,7 +93,7 @@ def _linearised(
     rows = RowsInMemory(X, weights)
     joint = JointLinearisation.of(rows, [fit], IndependentObjects.deviations)
     (part,) = joint.parts
-    contribute, size = partial(contributions_to_sums, [part.candidate]), part.statistics.size
+    contribute, size = partial(contributions_to_sums, [part.point]), part.statistics.size
     if units is None:
         frequency, chosen = weights, _some(len(X), seed)
         beyond = contribute(X[chosen])[:, :size] - part.statistics.ravel() / joint.n
@@ -107,7 +106,7 @@ def _linearised(
     moves = (beyond @ part.inverse.T @ part.N.T).reshape(-1, *part.statistics.shape)
     share = frequency[chosen].sum() / frequency.sum()
     moves /= np.abs(moves).max(initial=np.finfo(float).tiny)  # their scale does not matter
-    return MixtureInfluence(fit.family, part.candidate.params, moves, frequency[chosen] / share)
+    return MixtureInfluence(fit.family, part.point.params, moves, frequency[chosen] / share)
 
 
 def _some(n: int, seed: int) -> IntArray:

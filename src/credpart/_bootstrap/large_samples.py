@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from credpart._arrays import Array, BoolArray, IntArray
-from credpart._bootstrap.block_sums import Rows, RowsInMemory
+from credpart._bootstrap.block_sums import BlockwiseObjects, RowsInMemory
 from credpart._bootstrap.deviations import (
     DrawnUnits,
     IndependentObjects,
@@ -24,7 +24,7 @@ from credpart._bootstrap.deviations import (
 )
 from credpart._bootstrap.draws import RESAMPLING
 from credpart._bootstrap.guard import N_REFITS, ambiguous_objects, paired_refits, relative_errors
-from credpart._bootstrap.linear import NEAR_FIXED_POINT, Candidate, JointLinearisation
+from credpart._bootstrap.linear import NEAR_FIXED_POINT, ExpansionPoint, JointLinearisation
 from credpart._bootstrap.refits import Plan, RefittedChunk, join
 from credpart._bootstrap.replicates import RefitDecision, Replicates
 from credpart._threads import one_blas_thread
@@ -69,7 +69,7 @@ def attempt_in_memory(plan: Plan, seeds: Sequence[SeedSequence], n_jobs: int | N
     return attempt(plan, RowsInMemory(plan.objects.X, plan.objects.weights, n_jobs), seeds)
 
 
-def attempt(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
+def attempt(plan: Plan, rows: BlockwiseObjects, seeds: Sequence[SeedSequence]) -> Attempt:
     """Draw linear replicates of objects, and find out what speaks against them.
 
     The objects of the plan may be some of them, at which posteriors are compared.  Where something
@@ -77,7 +77,7 @@ def attempt(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
     hardly determine a mixture with one cluster too many, the number of the first fit is kept:
     refits of so many objects under all of them would take hours.
     """
-    plan = replace(plan, fits=with_a_chance(plan, rows))
+    plan = replace(plan, fits=fits_that_may_be_chosen(plan, rows))
     found = attempt_all_fits(plan, rows, seeds)
     kept = tuple(fit for fit in plan.fits if fit.n_clusters == plan.fits[0].n_clusters)
     if len(kept) == len(plan.fits) or not found.decision.reasons:
@@ -90,7 +90,7 @@ def attempt(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
     return Attempt(plan, replicates, decision)
 
 
-def attempt_all_fits(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> Attempt:
+def attempt_all_fits(plan: Plan, rows: BlockwiseObjects, seeds: Sequence[SeedSequence]) -> Attempt:
     """`attempt` with all fits of the plan."""
     obstacles, sampling = find_obstacles(plan), sampling_of(plan)
     if obstacles or sampling is None:
@@ -101,7 +101,7 @@ def attempt_all_fits(plan: Plan, rows: Rows, seeds: Sequence[SeedSequence]) -> A
         if not rate < SLOWEST:
             reason = f"the data hardly determine the mixture (EM converges at rate {rate:.5f})"
             return Attempt(plan, None, RefitDecision("full", (reason,), {"rate": rate}))
-        found = draw_refits(plan, joint, seeds)
+        found = draw_linear_replicates(plan, joint, seeds)
         figures = {
             "rate": rate,
             "distance": distance,
@@ -142,7 +142,7 @@ def contributions_under(fits: Sequence[MixtureFit], criterion: str, X: Array) ->
     return np.column_stack([*columns, np.ones(len(X))])
 
 
-def with_a_chance(plan: Plan, rows: Rows) -> tuple[MixtureFit, ...]:
+def fits_that_may_be_chosen(plan: Plan, rows: BlockwiseObjects) -> tuple[MixtureFit, ...]:
     """The fits whose models replicates may choose.
 
     A model is left out by `may_be_chosen`: by what bootstrap samples change in the difference of
@@ -202,7 +202,9 @@ class Drawn(NamedTuple):
     is_sound: BoolArray  # (b,): whether it is a mixture
 
 
-def draw_refits(plan: Plan, joint: JointLinearisation, seeds: Sequence[SeedSequence]) -> Drawn:
+def draw_linear_replicates(
+    plan: Plan, joint: JointLinearisation, seeds: Sequence[SeedSequence]
+) -> Drawn:
     """Draw replicates of all models from the same samples, and choose in each by the criterion."""
     differences = joint.deviations.draw(seeds)
     first_density = differences.shape[1] - len(joint.parts)
@@ -239,14 +241,14 @@ def draw_refits(plan: Plan, joint: JointLinearisation, seeds: Sequence[SeedSeque
 def objects_per_parameter(joint: JointLinearisation) -> float:
     """Objects of the smallest cluster for each parameter of a cluster, in the worst model."""
     return min(
-        float(part.statistics[:, 0].min()) * len(part.statistics) / part.candidate.fit.n_parameters
+        float(part.statistics[:, 0].min()) * len(part.statistics) / part.point.fit.n_parameters
         for part in joint.parts
     )
 
 
 def examine(
     plan: Plan,
-    rows: Rows,
+    rows: BlockwiseObjects,
     joint: JointLinearisation,
     models: IntArray,
     sampling: Sampling,
@@ -261,7 +263,7 @@ def examine(
         part, place, fit = joint.parts[m], joint.places[m], plan.fits[m]
         pairs = paired_refits(rows, part, C[place, place], samples)
         is_found &= pairs.is_found
-        posteriors = score(fit.family, part.candidate.params, plan.objects.X)[0]
+        posteriors = score(fit.family, part.point.params, plan.objects.X)[0]
         rng = np.random.default_rng(0)  # the same objects whatever the seed
         objects = ambiguous_objects(plan.objects.X, posteriors, plan.objects.weights, rng)
         if len(objects):
@@ -370,7 +372,7 @@ def shrunken(plan: Plan, total: float, refit: Callable[[Plan], Replicates]) -> R
     shrink = np.sqrt(objects.weights.sum() / total)
     statistics = family.mean_statistics(fit.internal) + shrink * deviations
     with one_blas_thread():
-        moved = Candidate(fit, fit.internal).moved_to(total * statistics)
+        moved = ExpansionPoint(fit, fit.internal).moved_to(total * statistics)
     return replace(
         found,
         parts=(replace(part, params=moved.params),),

@@ -34,7 +34,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from credpart._arrays import Array, BoolArray
-from credpart._bootstrap.block_sums import Rows
+from credpart._bootstrap.block_sums import BlockwiseObjects
 from credpart._bootstrap.deviations import Deviations, FindDeviations, weighted_products
 from credpart.errors import UnsupportedError
 from credpart.mixture.families.base import Family, Parameters
@@ -52,13 +52,13 @@ MOST_PASSES = 4  # over the objects, until it is that near
 class Moved(NamedTuple):
     """Mixtures estimated from moved statistics."""
 
-    # b mixtures; where the statistics give no valid mixture, the parameters of the candidate
+    # b mixtures; where the statistics give no valid mixture, the parameters of the point
     params: Parameters
     statistics: Array  # (b, k, p)
     is_sound: BoolArray  # (b,): whether they are mixtures
 
 
-class Candidate(NamedTuple):
+class ExpansionPoint(NamedTuple):
     """A mixture of one model, about which EM is linearised."""
 
     fit: MixtureFit
@@ -118,14 +118,14 @@ def natural_of(family: Family, params: Parameters) -> Array:
     return natural
 
 
-def contributions_to_sums(candidates: Sequence[Candidate], X: Array) -> Array:
+def contributions_to_sums(points: Sequence[ExpansionPoint], X: Array) -> Array:
     """What each object contributes to statistics and log-likelihoods.
 
-    The columns are the statistics (k p) of each candidate, then the log density under each, then 1:
+    The columns are the statistics (k p) of each point, then the log density under each, then 1:
     so their weighted products hold K, and in the last row the sums.
     """
     statistics, log_densities = [], []
-    for family, params in ((one.family, one.params) for one in candidates):
+    for family, params in ((one.family, one.params) for one in points):
         features = family.features(X)
         posteriors, log_density = bayes_rule(family, features, params)
         log_densities.append(log_density[0])
@@ -137,9 +137,9 @@ def contributions_to_sums(candidates: Sequence[Candidate], X: Array) -> Array:
 class Linearisation:
     """EM under one model near its fixed point."""
 
-    candidate: Candidate
-    statistics: Array  # (k, p): expected at the candidate
-    loglik: float  # at the candidate, in the family's units
+    point: ExpansionPoint
+    statistics: Array  # (k, p): expected at the point
+    loglik: float  # at the point, in the family's units
     H: Array  # (q, q): derivative of the E-step
     N: Array  # (q, q): derivative of the M-step
     inverse: Array  # (q, q): (I - J)^-1
@@ -147,25 +147,25 @@ class Linearisation:
     fixed_point: Array  # (k, p): statistics, by a step of Newton's method
 
     @classmethod
-    def of(cls, candidate: Candidate, K: Array, s: Array, loglik: float) -> Self:
+    def of(cls, point: ExpansionPoint, K: Array, s: Array, loglik: float) -> Self:
         """From the products K (q, q) and sums s (q,) of the statistics of objects."""
-        k, p = candidate.natural.shape
+        k, p = point.natural.shape
         blocks, H = K.reshape(k, p, k, p), -K
         for j in range(k):
             H[j * p : (j + 1) * p, j * p : (j + 1) * p] += blocks[j].sum(axis=1)  # D_j
         statistics = s.reshape(k, p)
         squares = np.einsum("jphp->jp", blocks)  # sums of r_ik phi_i^2
-        N = m_step_derivative(candidate, statistics, np.sqrt(statistics[:, :1] * squares))
+        N = m_step_derivative(point, statistics, np.sqrt(statistics[:, :1] * squares))
         J = H @ N
         inverse, rate = np.full(J.shape, np.nan), np.inf
         if np.isfinite(J).all():
             rate = float(np.linalg.eigvals(J).real.max())
         if rate < 1.0:
             inverse = np.linalg.inv(np.eye(len(J)) - J)
-        gap = natural_of(candidate.family, candidate.m_step(statistics[None])) - candidate.natural
+        gap = natural_of(point.family, point.m_step(statistics[None])) - point.natural
         step = inverse @ (H @ gap.ravel())
         fixed_point = (s + step).reshape(k, p)
-        return cls(candidate, statistics, loglik, H, N, inverse, rate, fixed_point)
+        return cls(point, statistics, loglik, H, N, inverse, rate, fixed_point)
 
     def spread(self, C: Array) -> Array:
         """Standard deviations (q,) of the statistics of replicates, by the covariance C (q, q)."""
@@ -181,7 +181,7 @@ class Linearisation:
         """The replicates whose sums differ from the statistics by ``differences`` (b, q)."""
         k, p = self.statistics.shape
         statistics = self.fixed_point + (differences @ self.inverse.T).reshape(-1, k, p)
-        return self.candidate.moved_to(statistics)
+        return self.point.moved_to(statistics)
 
     def gain(self, differences: Array) -> Array:
         """How much higher the likelihoods (b,) of replicates are than the fit's, on their samples.
@@ -192,7 +192,7 @@ class Linearisation:
         return 0.5 * np.vecdot(differences @ self.inverse.T @ self.N, differences)
 
 
-def m_step_derivative(candidate: Candidate, statistics: Array, scale: Array) -> Array:
+def m_step_derivative(point: ExpansionPoint, statistics: Array, scale: Array) -> Array:
     """Derivative N (q, q) of natural parameters by statistics, at ``statistics`` (k, p).
 
     By central differences, whose steps are in proportion to ``scale`` (k, p).  N is symmetric:
@@ -201,7 +201,7 @@ def m_step_derivative(candidate: Candidate, statistics: Array, scale: Array) -> 
     h = STEP * scale.ravel()
     moves = np.diag(h).reshape(-1, *statistics.shape)
     both = np.concatenate([statistics + moves, statistics - moves])
-    natural = natural_of(candidate.family, candidate.m_step(both)).reshape(2, len(h), -1)
+    natural = natural_of(point.family, point.m_step(both)).reshape(2, len(h), -1)
     N = (natural[0] - natural[1]) / (2.0 * h[:, None])
     return 0.5 * (N + N.T)
 
@@ -215,29 +215,30 @@ class JointLinearisation:
     n: float  # total weight
 
     @classmethod
-    def of(cls, rows: Rows, fits: Sequence[MixtureFit], find_deviations: FindDeviations) -> Self:
+    def of(
+        cls, rows: BlockwiseObjects, fits: Sequence[MixtureFit], find_deviations: FindDeviations
+    ) -> Self:
         """Linearise about the fixed points near some fits: one pass, or more if they are far."""
-        candidates = [Candidate(fit, fit.internal) for fit in fits]
+        points = [ExpansionPoint(fit, fit.internal) for fit in fits]
         for _ in range(MOST_PASSES):
-            contribute = partial(contributions_to_sums, candidates)
+            contribute = partial(contributions_to_sums, points)
             (products,) = rows.sum_over_blocks(partial(weighted_products, contribute))
-            joint = cls._at(candidates, products, find_deviations(contribute, products))
+            joint = cls._at(points, products, find_deviations(contribute, products))
             if joint.distance <= NEAR_FIXED_POINT or not np.isfinite(joint.distance):
                 break
-            moved = [part.candidate.moved_to(part.fixed_point[None]) for part in joint.parts]
+            moved = [part.point.moved_to(part.fixed_point[None]) for part in joint.parts]
             if not all(one.is_sound[0] for one in moved):
                 break
-            candidates = [
-                one._replace(params=there.params)
-                for one, there in zip(candidates, moved, strict=True)
+            points = [
+                one._replace(params=there.params) for one, there in zip(points, moved, strict=True)
             ]
         return joint
 
     @classmethod
-    def _at(cls, candidates: Sequence[Candidate], products: Array, deviations: Deviations) -> Self:
+    def _at(cls, points: Sequence[ExpansionPoint], products: Array, deviations: Deviations) -> Self:
         sums, parts = products[-1], []
         for one, place, loglik in zip(
-            candidates, _places(candidates), sums[-1 - len(candidates) : -1], strict=True
+            points, _places(points), sums[-1 - len(points) : -1], strict=True
         ):
             parts.append(Linearisation.of(one, products[place, place], sums[place], float(loglik)))
         return cls(tuple(parts), deviations, float(sums[-1]))
@@ -250,7 +251,7 @@ class JointLinearisation:
     @property
     def places(self) -> list[slice]:
         """Where the statistics of each model stand."""
-        return _places([part.candidate for part in self.parts])
+        return _places([part.point for part in self.parts])
 
     @property
     def distance(self) -> float:
@@ -262,6 +263,6 @@ class JointLinearisation:
         )
 
 
-def _places(candidates: Sequence[Candidate]) -> list[slice]:
-    ends = accumulate((one.natural.size for one in candidates), initial=0)
+def _places(points: Sequence[ExpansionPoint]) -> list[slice]:
+    ends = accumulate((one.natural.size for one in points), initial=0)
     return [slice(first, last) for first, last in pairwise(ends)]

@@ -10,7 +10,7 @@ first; only those that may still win a replicate go on to the tight one.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -33,9 +33,10 @@ from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.multistart import Found, Policy, best_first
 
 LOOSE = 1e-6  # tolerance of the first round; at 1e-5 EM has often not converged
-# A refit may still win if its criterion is below the best by less than the sum of two allowances:
-ALLOWANCE = 10.0  # a constant, on the scale of the criterion
-MORE_ITERATIONS = 100.0  # this many more iterations with the gain of the last one
+# A refit may still win if it is behind by less than `ALLOWANCE`, on the scale of the criterion,
+# plus the gain of `MORE_ITERATIONS` more iterations like the last.
+ALLOWANCE = 10.0
+MORE_ITERATIONS = 100.0
 FEW_PILOTS = 2.0  # with so many, a model is left out only if it is twice as far behind
 
 
@@ -53,22 +54,6 @@ class Plan:
     is_choice: bool = False  # several models were given, of which each replicate chooses one
     units: Units | None = None  # what is drawn, where it is not the objects one by one
 
-    @classmethod
-    def of(
-        cls,
-        objects: DistinctObjects,
-        fits: tuple[MixtureFit, ...],
-        resampling: str,
-        criterion: str,
-        regularization: str,
-        limits: Limits,
-        refit: str,
-        units: Units | None = None,
-    ) -> Self:
-        """The plan of all given fits, before any is left out."""
-        how = resampling, criterion, regularization, limits, refit
-        return cls(objects, fits, *how, is_choice=len(fits) > 1, units=units)
-
     @property
     def optimism(self) -> float:
         """What choosing by the criterion has to correct, as in `chosen_by`."""
@@ -80,7 +65,7 @@ def by_family_and_number(fits: Sequence[MixtureFit]) -> list[tuple[MixtureFit, .
     members: dict[tuple[int, int], list[MixtureFit]] = {}
     for fit in fits:
         members.setdefault((id(fit.family), fit.n_clusters), []).append(fit)
-    return [tuple(some) for some in members.values()]
+    return [tuple(group) for group in members.values()]
 
 
 class RefittedChunk(NamedTuple):
@@ -102,7 +87,7 @@ def worth_trying(pilots: Sequence[RefittedChunk]) -> BoolArray:
     refit was sound.  Few pilots know the deviation poorly, and ask for a larger mean.
     The first fit is always kept: parametric samples are drawn from it.
     """
-    deficit = np.ma.masked_invalid(np.concatenate([some.deficit for some in pilots]))
+    deficit = np.ma.masked_invalid(np.concatenate([pilot.deficit for pilot in pilots]))
     with np.errstate(over="ignore"):  # that of a model that hardly fits at all may be that large
         mean, deviation = deficit.mean(axis=0).filled(np.inf), deficit.std(axis=0).filled(0.0)
     deviation = np.maximum(deviation, 1.0)  # on the scale of the criterion
@@ -120,8 +105,8 @@ def refit_chunk(plan: Plan, seeds: Sequence[SeedSequence]) -> RefittedChunk:
         draw = RESAMPLING[plan.resampling].draw
         draws = draw(plan.objects, plan.fits[0], streams, plan.units)
         refits = [FamilyRefit(plan, fits, draws) for fits in by_family_and_number(plan.fits)]
-        # The refits of the first fit, which is the best one of the data, come first: their criteria
-        # are goals that few models of the others reach.
+        # The models of the first fit's family and number of clusters are refitted first: callers
+        # give the best fit first, whose criteria few others reach.  The order only affects time.
         first_rounds, goals = [], np.full(len(seeds), -np.inf)
         for refit in refits:
             first_rounds.append(refit.first_round(goals))
@@ -288,17 +273,17 @@ def join(plan: Plan, refits: Sequence[RefittedChunk]) -> Replicates:
 
     Slots count from the start of a chunk; ``firsts`` turns them into numbers of replicates.
     """
-    loglik = np.concatenate([some.loglik for some in refits])
-    firsts = np.cumsum([0, *(len(some.loglik) for some in refits)])
+    loglik = np.concatenate([chunk.loglik for chunk in refits])
+    firsts = np.cumsum([0, *(len(chunk.loglik) for chunk in refits)])
     models = np.empty(len(loglik), dtype=np.array([fit.model for fit in plan.fits]).dtype)
     n_iter, status = np.empty((2, len(loglik)), dtype=np.intp)
     parts = []
     for fits in by_family_and_number(plan.fits):
         mine = [
-            replace(some.winners[cell], slot=first + some.winners[cell].slot)
-            for first, some in zip(firsts, refits, strict=False)
+            replace(chunk.winners[cell], slot=first + chunk.winners[cell].slot)
+            for first, chunk in zip(firsts, refits, strict=False)
             for cell in (fit.cell for fit in fits)
-            if cell in some.winners
+            if cell in chunk.winners
         ]
         mixtures = Mixtures.concatenate(mine)
         mixtures = mixtures.take(np.argsort(mixtures.slot))

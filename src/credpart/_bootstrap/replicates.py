@@ -85,7 +85,9 @@ class Replicates:
     n_clusters : array of int, shape (B,)
         Number of clusters of each replicate.
     status : array of int, shape (B,)
-        How each refit ended, a `credpart.mixture.optimisation.convergence.Status`.
+        How each refit ended, a `credpart.mixture.optimisation.convergence.Status`.  A refit that
+        lost a component, of which its sample had no object, may be ok: its proportion is exactly 0,
+        and the others are a mixture of fewer components.
     loglik, n_iter : arrays of shape (B,)
         Log-likelihood of each replicate's own sample, in the units of the data as that of the fit,
         and iterations of EM: none in linear replicates.  Shrunken replicates of a subsample have no

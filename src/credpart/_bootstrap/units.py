@@ -9,7 +9,6 @@ mean of the sample, which is nearer to its units than the true mean is, so that 
 by the factor (N - 1) / N.  The functions that draw the weights of units make up for it [RW88].
 """
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -21,7 +20,7 @@ from scipy.sparse import csr_array
 from credpart._arrays import Array, BoolArray, IntArray
 from credpart._checks import in_row
 from credpart._messages import Message, Name
-from credpart.errors import DataWarning, InputError
+from credpart.errors import DataWarning, InputError, warn_caller
 from credpart.mixture.distinct import DistinctObjects
 
 # How often objects or units were seen in the data -> their weights in a bootstrap sample.
@@ -154,7 +153,7 @@ def _check_groups(codes: IntArray) -> None:
         raise InputError("groups", "name at least 2 groups", alone, "Leave the groups out.")
     if number < FEWEST_GROUPS:
         text = f"Only {number} groups are resampled: intervals from fewer than {FEWEST_GROUPS} "
-        warnings.warn(DataWarning(text, "are too short, and vary much."), stacklevel=4)
+        warn_caller(DataWarning(text, "are too short, and vary much."))
 
 
 def _check_strata(strata: _Coded, groups: _Coded | None, is_seen: BoolArray) -> None:

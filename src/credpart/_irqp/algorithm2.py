@@ -3,7 +3,6 @@
 n objects, f focal sets, c clusters; ``M`` (n, f) holds the masses.
 """
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -21,7 +20,7 @@ from credpart._messages import Message, Name
 from credpart._progress import Progress
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
-from credpart.errors import ConvergenceWarning, InputError, InputTypeError
+from credpart.errors import ConvergenceWarning, InputError, InputTypeError, warn_caller
 from credpart.focal import check_focal_sets, check_non_empty, disjoint_matrix, same_matrix, within
 from credpart.intervals import PairwiseIntervals
 from credpart.partition import EvidentialPartition
@@ -200,9 +199,7 @@ def irqp(
     if not found.converged:
         ended = f"IRQP had not converged after {max_sweeps} sweeps; raise "
         rougher = " or, for a rougher answer, "
-        warnings.warn(
-            ConvergenceWarning(ended, Name("max_sweeps"), rougher, Name("tol"), "."), stacklevel=2
-        )
+        warn_caller(ConvergenceWarning(ended, Name("max_sweeps"), rougher, Name("tol"), "."))
     found.history.setflags(write=False)
     return IRQPResult(
         EvidentialPartition(masses[place], focal),

@@ -1,7 +1,6 @@
 """Evidential c-means: from checked parameters to the best of several descents."""
 
 import math
-import warnings
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, NamedTuple, Self
@@ -16,7 +15,7 @@ from credpart._threads import one_blas_thread
 from credpart.ecm.criterion import Alternation, Criterion, alternate
 from credpart.ecm.spaces import Space
 from credpart.ecm.starts import STARTS
-from credpart.errors import ConvergenceWarning, DataWarning, InputError
+from credpart.errors import ConvergenceWarning, DataWarning, InputError, warn_caller
 from credpart.focal import KINDS, cluster_similarity, focal_sets
 from credpart.partition import EvidentialPartition
 
@@ -100,9 +99,7 @@ def search(space: Space, starts: list[Array], delta: float, settings: Settings) 
             f"The criterion still fell by a share of more than {settings.tol:g} after "
             f"{settings.max_iter} iterations; raise "
         )
-        warnings.warn(
-            ConvergenceWarning(ended, Name("max_iter"), " or ", Name("tol"), "."), stacklevel=3
-        )
+        warn_caller(ConvergenceWarning(ended, Name("max_iter"), " or ", Name("tol"), "."))
     return Fit(criterion, found)
 
 
@@ -126,7 +123,7 @@ def warn_if_empty(fit: Fit, far: Callable[[], float]) -> None:
             Name("delta"),
             ".",
         )
-        warnings.warn(warning, stacklevel=3)
+        warn_caller(warning)
 
 
 def _best(

@@ -1,6 +1,5 @@
 """EVCLUS as an estimator."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from credpart._messages import Name
 from credpart._random import random_generator
 from credpart._threads import one_blas_thread
 from credpart.dissimilarities import METRICS, Dissimilarities, check_distinct, dissimilarities
-from credpart.errors import ConvergenceWarning, InputError
+from credpart.errors import ConvergenceWarning, InputError, warn_caller
 from credpart.estimator_outputs import FittedObjectsMixin
 from credpart.evclus.conflicts import Conflicts, all_conflicts, sampled_conflicts
 from credpart.focal import KINDS, cluster_similarity, focal_sets
@@ -150,10 +149,7 @@ class EVCLUS(FittedObjectsMixin, ClusterMixin, BaseEstimator):  # type: ignore[m
             focal, found = self._search(conflicts, len(given.values), rng)
         if not found.converged:
             ended = f"EVCLUS had not converged after {self.max_sweeps} sweeps; raise "
-            warnings.warn(
-                ConvergenceWarning(ended, Name("max_sweeps"), " or ", Name("tol"), "."),
-                stacklevel=2,
-            )
+            warn_caller(ConvergenceWarning(ended, Name("max_sweeps"), " or ", Name("tol"), "."))
         self.partition_ = EvidentialPartition(found.masses, focal, index=given.index)
         self.history_ = found.history / conflicts.total
         self.objective_ = float(self.history_[-1])

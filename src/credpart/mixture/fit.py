@@ -1,6 +1,5 @@
 """A fitted mixture, and the function that fits one."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -14,7 +13,13 @@ from credpart._columns import Columns
 from credpart._messages import Name
 from credpart._random import RandomState, random_generator, seed_sequence
 from credpart._threads import one_blas_thread
-from credpart.errors import ConvergenceWarning, DataError, DegeneracyWarning, DegenerateMixtureError
+from credpart.errors import (
+    ConvergenceWarning,
+    DataError,
+    DegeneracyWarning,
+    DegenerateMixtureError,
+    warn_caller,
+)
 from credpart.mixture.completed_data import completed
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import average, gathered
@@ -364,7 +369,7 @@ def fit_mixture(
     data = WeightedTable.check(table, sample_weight)
     known = KnownLabels.check(labels, len(data.weights))
     known.numbers([c], is_auto=False)
-    resp = None if start is None else check_start(start, len(data.weights), c)
+    resp = None if start is None else check_start(start, data.weights, c)
     return fit_one(data, c, chosen, options, regularization, resp, known)
 
 
@@ -399,6 +404,8 @@ def fit_one(
         else:
             search = Search(model_sets(known.models(chosen), data, chosen), data, data, [])
             first = resp
+        # Sets are in the order of the table of models: the last is the chosen model's, the others
+        # only provide starts.
         *smaller, last = search.sets
         plain = last.problem
         if rule.is_asked:
@@ -454,9 +461,9 @@ def warn_user(fit: MixtureFit, answer: Answer, *, is_asked: bool) -> None:
             "clusters (a component became singular, a spurious spike, or empty); one "
             "pseudo-observation of the pooled covariance was added to each component."
         )
-        warnings.warn(warning, stacklevel=4)
+        warn_caller(warning)
     elif answer.flaw:
-        warnings.warn(DegeneracyWarning(f"In this fit {answer.flaw}."), stacklevel=4)
+        warn_caller(DegeneracyWarning(f"In this fit {answer.flaw}."))
     if answer.status == Status.NOT_CONVERGED:
         stopped = f"EM did not converge in {fit.n_iter} iterations; raise "
-        warnings.warn(ConvergenceWarning(stopped, Name("max_iter"), "."), stacklevel=4)
+        warn_caller(ConvergenceWarning(stopped, Name("max_iter"), "."))

@@ -11,7 +11,6 @@ structure, as in "t-EEE"; "latent-class"; "mixed".  All but the last two also wi
 A user's own family has a row too, made when it is given.
 """
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -27,7 +26,7 @@ from credpart._columns import (
     text_columns,
 )
 from credpart._messages import Message, Setting
-from credpart.errors import DataWarning, InputError
+from credpart.errors import DataWarning, InputError, warn_caller
 from credpart.mixture.covariance.structures import NAMES, ONE_DIMENSION, STRUCTURES, TABLE
 from credpart.mixture.families import (
     LAWS,
@@ -394,7 +393,7 @@ def _chosen_for(X: Any) -> list[str]:
             f"The text of {listed} is read as categories, and the model is {model!r}. Leave out "
             "columns that are not attributes; columns of type category are read without a warning."
         )
-        warnings.warn(warning, stacklevel=4)
+        warn_caller(warning)
     return [model]
 
 

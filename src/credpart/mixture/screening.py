@@ -1,6 +1,5 @@
 """What to know of the data before a mixture is fitted: which models they can carry."""
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from credpart._checks import Table, WeightedTable, check_columns_seen, check_spr
 from credpart._columns import missing_cells
 from credpart._memory import check_matrices
 from credpart._messages import Message, RowNumber, Setting, joined
-from credpart.errors import DataWarning, InputError
+from credpart.errors import DataWarning, InputError, warn_caller
 from credpart.mixture.covariance.structures import TABLE
 from credpart.mixture.distinct import distinct
 from credpart.mixture.models import Model
@@ -43,8 +42,7 @@ class Screening(NamedTuple):
     def warn(self) -> None:
         """Warn the caller of the public function, once for all remarks."""
         if self.remarks:
-            warning = DataWarning("The data: ", joined("; ", self.remarks), ".")
-            warnings.warn(warning, stacklevel=3)
+            warn_caller(DataWarning("The data: ", joined("; ", self.remarks), "."))
 
 
 def screen(data: WeightedTable, models: Mapping[str, Model], numbers: Sequence[int]) -> Screening:

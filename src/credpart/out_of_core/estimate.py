@@ -20,7 +20,7 @@ from credpart._arrays import Array
 from credpart._bootstrap.block_sums import BLOCK_ROWS
 from credpart._bootstrap.delta_method import DeltaMethod
 from credpart._bootstrap.deviations import weighted_products
-from credpart._bootstrap.linear import Candidate, contributions_to_sums, natural_of
+from credpart._bootstrap.linear import ExpansionPoint, contributions_to_sums, natural_of
 from credpart._irqp.new_objects import best_rows
 from credpart._threads import one_blas_thread
 from credpart.errors import InputError
@@ -106,7 +106,7 @@ def estimate(request: DatasetRequest, n_jobs: int | None = None) -> Estimate:
         partial(e_step_of_block, fit.family, fit.internal, False, X, np.ones(len(X)), 0)
     )
     step /= len(X)
-    contribute = partial(contributions_to_sums, [Candidate(fit, fit.internal)])
+    contribute = partial(contributions_to_sums, [ExpansionPoint(fit, fit.internal)])
     products = seconds_of(partial(weighted_products, contribute, X, np.ones(len(X)), 0)) / len(X)
     landmarks = options.pairs_for(min(n, KEPT_ROWS), c)
     n_landmarks = landmarks.n_landmarks or min(n, KEPT_ROWS)

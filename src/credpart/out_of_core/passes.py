@@ -167,7 +167,7 @@ def count_rows(part: Partition, reading: Reading) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PartitionedRows:
-    """All objects, each of weight 1, passed over partition by partition; a `Rows`."""
+    """All objects, each of weight 1, passed over partition by partition; `BlockwiseObjects`."""
 
     partitions: tuple[Partition, ...]
     reading: Reading

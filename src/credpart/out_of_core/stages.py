@@ -200,8 +200,8 @@ def fits_to_refine(
     n_parameters = np.array([fit.n_parameters for fit in fits], dtype=float)
     weights = np.ones(len(table.values))
     chances = chances_on_all(name, np.array(U), n_parameters, weights, float(n))
-    kept = [cells[i] for i in np.flatnonzero(chances.is_real)]
-    return kept, {cells[i]: chances.why_not[i] for i in np.flatnonzero(~chances.is_real)}
+    kept = [cells[i] for i in np.flatnonzero(chances.may_be_chosen)]
+    return kept, {cells[i]: chances.why_not[i] for i in np.flatnonzero(~chances.may_be_chosen)}
 
 
 def refine_together(

@@ -28,7 +28,7 @@ from credpart.mixture.covariance.matrices import (
 from credpart.mixture.covariance.structures import NAMES, TABLE
 from credpart.mixture.covariance.volumes import own_volume_equal_shape
 
-Rows = IntArray | slice
+SomeMixtures = IntArray | slice
 # (W, n, codes, previous axes matrices) -> axes (b, k or 1, d, d), or None, and W in these.  One
 # signature serves all orientations: only common axes use all arguments.
 RotateScatter = Callable[[Array, Array, IntArray, Array | None], tuple[Array | None, Array]]
@@ -105,15 +105,15 @@ def update(
         start = None if previous is None else previous.volumes[rows]
         matrices[rows] = apply_rule(_take(matrices, rows), _take(sizes, rows), start)
     for rows, axes in rotated:
-        long = axes * np.einsum("bkdd->bkd", _take(matrices, rows))[..., None, :]
-        matrices[rows] = np.einsum("bkil,bkjl->bkij", long, axes, order="F")
+        scaled_axes = axes * np.einsum("bkdd->bkd", _take(matrices, rows))[..., None, :]
+        matrices[rows] = np.einsum("bkil,bkjl->bkij", scaled_axes, axes, order="F")
     matrices /= products
     return matrices
 
 
 def _rows_by_function(
     table: Mapping[Callable[..., object], Function], codes: IntArray
-) -> Iterator[tuple[Function, Rows]]:
+) -> Iterator[tuple[Function, SomeMixtures]]:
     """Each function of a table that is needed, with the mixtures whose structures need it."""
     for kind, function in table.items():
         is_needed = CODES_WITH[kind][codes]
@@ -121,7 +121,7 @@ def _rows_by_function(
             yield function, slice(None) if is_needed.all() else np.flatnonzero(is_needed)
 
 
-def _take(stack: Array, rows: Rows) -> Array:
+def _take(stack: Array, rows: SomeMixtures) -> Array:
     """Some mixtures of a stack, in the same memory layout."""
     return stack if isinstance(rows, slice) else stack.T.take(rows, axis=-1).T
 

@@ -41,58 +41,46 @@ class MixtureFamily(ABC, Generic[P]):
 
     Write a subclass and give it, or an instance, as ``model``.  Its constructor takes the distinct
     objects (n, d), which are numbers, and may refuse them; how often each was seen is in the
-    weights of the statistics.  Parameters are a NamedTuple of arrays (b, k, ...), of which the
-    first is ``proportions`` (b, k).  Three methods are required:
+    weights of the statistics.  (Built-in families are made by ``of(X, structures)`` instead.)
+    Parameters are a NamedTuple of arrays (b, k, ...), of which the first is ``proportions`` (b, k).
+    Three methods are required:
 
     - ``log_joint(features, params)``: ``log pi_k + log p_k(x_i)``, shape (b, k, n).
     - ``m_step(statistics, structure_code, previous)``: the parameters that maximise the expected
       likelihood, from the statistics (b, k, s); ``structure_code`` and ``previous`` can be ignored.
     - ``n_free(c)``: the number of free parameters of a mixture of c components, for BIC.
 
-    Everything else has a default.  What EM works with:
+    Everything else has a default, and the docstring of a method says what it is.  EM works with:
 
-    - ``features(X)``: what the family reads of the data, (n, p); by default a one and the columns.
-      The other methods get (b, n, p) if every mixture has data of its own.
-    - ``statistics(features, resp, params)``: by default the sums of the features weighted by
-      ``resp`` (b, k, n).
-    - ``log_prior(params)``: a penalty on the likelihood, by default none.
+    - ``features``, ``statistics`` and ``log_prior``: by default a one and the columns, the sums of
+      these weighted by responsibilities, and no penalty.
     - ``has_slow_em``: whether EM converges slowly, so that acceleration starts early.
 
     What a family can do is what it declares:
 
-    - ``sample(params, n, rng)``: n objects of the first mixture, and their components; without it
-      there are neither parametric replicates nor `MixtureFit.sample`.
-    - ``params_type``: the NamedTuple; with it, fitted models can be saved.
-    - ``state()`` and ``from_state(state)``: what a saved model keeps of the family, by default its
-      attributes.
-    - ``check_columns(table)`` and ``derived(params)``: what a saved model is checked by when it is
-      loaded; by default nothing is.
+    - ``sample``: without it there are neither parametric replicates nor `MixtureFit.sample`.
+    - ``params_type``: the NamedTuple; with it, fitted models can be saved.  ``state`` and
+      ``from_state`` are what a saved model keeps of the family; ``check_columns`` and ``derived``
+      check it when it is loaded.
     - ``is_normal``: components are normal, so `diagnose` tests the clusters for normality.
-    - ``projectable(params)``: components that can be drawn in any plane; others are drawn over one
-      or two columns.
-    - ``natural_parameters(params)``: coefficients whose products with the features are the log
-      joint densities, if there are any; then the report can carry the replicates.
-    - ``embed(params)`` takes a mixture of a nested family as one of this family.
+    - ``projectable``: components that can be drawn in any plane.
+    - ``natural_parameters``: if there are any, the report can carry the replicates.
+    - ``embed``: takes a mixture of a nested family as one of this family.
     - ``has_noise``: `log_joint` has one row more than there are components, for objects that belong
       to none of them: see `families.noise`.
     - ``is_linearisable``: replicates of large samples may be found without refits.  This needs
       natural parameters, statistics that are weighted sums of the features, of which the first is
-      1, no prior, an M-step that is smooth, and ``mean_statistics(params)``.
+      1, no prior, an M-step that is smooth, and ``mean_statistics``.
 
     What it says about parameters:
 
-    - ``is_degenerate(params)``: mixtures that cannot be used, by default those with a number that
-      is not finite.
-    - ``is_spurious(params, n)``: components that are artefacts, such as a spike on a few objects;
-      mixtures with one are not chosen.  ``describe_spurious(params, k, n)`` says why, in words.
-    - ``regularised(statistics)``: the family with a prior, for data on which it breaks down.
-    - ``to_data_units(params)`` and ``log_unit``: for families that standardise the data.
-    - ``remarks(params)``: sentences for the user.
-    - ``n_parameters(structure, c)``: ``n_free``, for families with covariance structures.
-    - ``innermost``: the family itself; of one that adds something to another, such as what is
-      known of clusters, that of the components.  ``with_components(change)`` is the family with
-      another one in its place.
-    - ``seen_cells(features)``: which cells are there, in families of data with missing cells.
+    - ``is_degenerate``, ``is_spurious`` and ``describe_spurious``: which cannot be used, and why.
+    - ``regularised``: the family with a prior, for data on which it breaks down.
+    - ``to_data_units``, ``log_unit`` and ``remarks``: how they are shown.
+    - ``n_parameters``: ``n_free``, for families with covariance structures.
+    - ``innermost`` and ``with_components``: for a family that adds something to another, such as
+      what is known of clusters.
+    - ``seen_cells``: which cells are there, in families of data with missing cells.
 
     Three functions make M-steps and densities short: ``sizes_and_means(statistics)``,
     ``shares(sizes)`` and ``log_shares(proportions)``; they know of components that are absent.
@@ -122,11 +110,11 @@ class MixtureFamily(ABC, Generic[P]):
     [1.0, 57.0]
     """
 
-    is_normal: ClassVar[bool] = False  # components are normal, so that normality can be tested
-    has_slow_em: ClassVar[bool] = False  # the data say little about the latent variables
-    is_linearisable: ClassVar[bool] = False  # large samples need no refits for their replicates
-    has_noise: ClassVar[bool] = False  # an object may belong to no component
-    params_type: ClassVar[type[Parameters] | None] = None  # the NamedTuple: saved models need it
+    is_normal: ClassVar[bool] = False
+    has_slow_em: ClassVar[bool] = False
+    is_linearisable: ClassVar[bool] = False
+    has_noise: ClassVar[bool] = False
+    params_type: ClassVar[type[Parameters] | None] = None
 
     def __init__(self, X: Array) -> None:
         self.n_columns = X.shape[1]
@@ -147,7 +135,10 @@ class MixtureFamily(ABC, Generic[P]):
         return None
 
     def features(self, X: Array) -> Array:
-        """What the family reads of the data (n, d), shape (n, p): computed once."""
+        """What the family reads of the data (n, d), shape (n, p): computed once.
+
+        The other methods get (b, n, p) if every mixture has data of its own.
+        """
         return np.hstack([np.ones((len(X), 1)), X])
 
     @abstractmethod
@@ -197,7 +188,10 @@ class MixtureFamily(ABC, Generic[P]):
         return np.asarray(~np.all(finite, axis=0))
 
     def is_spurious(self, params: P, n: float) -> BoolArray:
-        """Components (b, k) that are artefacts of the n objects rather than clusters."""
+        """Components (b, k) that are artefacts of the n objects, such as a spike on a few.
+
+        Mixtures with one are not chosen.
+        """
         return np.zeros(params[0].shape, dtype=bool)
 
     def describe_spurious(self, params: P, k: int, n: float) -> str:

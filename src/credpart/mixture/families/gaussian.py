@@ -87,7 +87,8 @@ class Gaussian(StandardisedFamily[GaussianParams]):
         ones = np.ones((*params.proportions.shape, 1))
         return params.proportions[..., None] * np.concatenate([ones, means, products], axis=-1)
 
-    @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # found by its flatness
+    # A singular component shows in its flatness: see `is_degenerate`.
+    @np.errstate(divide="ignore", over="ignore", invalid="ignore")
     def m_step(
         self, statistics: Array, structure_code: IntArray, previous: GaussianParams | None
     ) -> GaussianParams:
@@ -181,7 +182,11 @@ class Gaussian(StandardisedFamily[GaussianParams]):
     def _flatness(
         self, proportions: Array, distance: Array, statistics: Array, products: Array
     ) -> Array:
-        """Flatness (b, k): infinite if no component has any width in the total covariance."""
+        """Flatness (b, k), as in `GaussianParams`.
+
+        Infinite if every component is narrower than the total covariance by the factor `COLLAPSED`:
+        the mixture as a whole has collapsed.
+        """
         d, (i, j) = self.d, self.standardisation.pairs
         is_present, forms = proportions > 0.0, distance[..., 1 + d :]
         totals = statistics.sum(axis=1)

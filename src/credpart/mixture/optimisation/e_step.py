@@ -64,10 +64,10 @@ def e_step(
     # more than the place of the last component with a proportion.
     widths = k - (params[0] > 0.0)[:, ::-1].argmax(axis=1)
     loglik, statistics = np.zeros(b), np.zeros((b, k, 0))
-    for some, rows in blocks(b, k, data.features.shape[-2]):
-        features, weights = _part(data, sample[some], rows)
-        width = int(widths[some].max())
-        those = take_params(params, (some, slice(width)))
+    for batch, rows in blocks(b, k, data.features.shape[-2]):
+        features, weights = _part(data, sample[batch], rows)
+        width = int(widths[batch].max())
+        those = take_params(params, (batch, slice(width)))
         joint = family.log_joint(features, those)
         largest = joint.max(axis=1, keepdims=True)
         joint -= largest
@@ -75,31 +75,31 @@ def e_step(
         np.exp(ratios, out=ratios)
         total = ratios.sum(axis=1, keepdims=True)
         log_density = np.log(total).astype(float, copy=False) + largest
-        loglik[some] += np.vecdot(log_density[:, 0], weights)
+        loglik[batch] += np.vecdot(log_density[:, 0], weights)
         ratios *= weights[:, None].astype(precision, copy=False) / total
         found = family.statistics(features, ratios.astype(float, copy=False), those)
         if not statistics.size:
             statistics = np.zeros((b, k, found.shape[-1]))
-        statistics[some, :width] += found
+        statistics[batch, :width] += found
     return loglik, statistics
 
 
 def _part(data: Samples, sample: IntArray, rows: slice) -> tuple[Array, Array]:
     """Features and weights of some rows, for mixtures of these samples."""
     features, weights = data
-    some = features[rows] if features.ndim == 2 else features[sample, rows]
-    return some, weights[:, rows] if len(weights) == 1 else weights[sample, rows]
+    values = features[rows] if features.ndim == 2 else features[sample, rows]
+    return values, weights[:, rows] if len(weights) == 1 else weights[sample, rows]
 
 
 def total_log_certainty(problem: Problem, params: Parameters, sample: IntArray) -> Array:
     """Weighted sum over objects of the log of the largest posterior, shape (b,)."""
     b, k = params[0].shape
     total = np.zeros(b)
-    for some, rows in blocks(b, k, problem.data.features.shape[-2]):
-        features, weights = _part(problem.data, sample[some], rows)
-        joint = problem.family.log_joint(features, take_params(params, some))
+    for batch, rows in blocks(b, k, problem.data.features.shape[-2]):
+        features, weights = _part(problem.data, sample[batch], rows)
+        joint = problem.family.log_joint(features, take_params(params, batch))
         largest = joint.max(axis=1)
-        total[some] += np.vecdot(largest - normalise(joint), weights)
+        total[batch] += np.vecdot(largest - normalise(joint), weights)
     return total
 
 
@@ -133,8 +133,8 @@ def expected_statistics(
 def e_step_of_block(
     family: Family, params: Parameters, in_single: bool, X: Array, weights: Array, block: int
 ) -> tuple[Array, Array]:
-    """`e_step` of mixtures that are all fitted to the same weighted objects."""
-    problem = Problem.of(family, X, weights[None])
-    sample = np.zeros(len(params[0]), dtype=np.intp)
+    """`e_step` of mixtures on the same weighted objects, or each on weights (b, n) of its own."""
+    problem = Problem.of(family, X, np.atleast_2d(weights))
+    sample = np.arange(len(params[0])) % len(problem.data.weights)
     with np.errstate(all="ignore"):  # here, since a worker may be a process of its own
         return e_step(problem, params, sample, in_single=in_single)

@@ -85,21 +85,21 @@ def em(
     the likelihood beyond rounding, which only a wrong M-step can cause, is no convergence.
     """
     is_going = (start.status == Status.NOT_CONVERGED) & (start.n_iter < limits.max_iter)
-    rows = np.flatnonzero(is_going)  # of the mixtures that are under way
-    current = start.take(rows)
+    running = np.flatnonzero(is_going)  # places of the mixtures under way
+    current = start.take(running)
     ended = [(np.flatnonzero(~is_going), start.take(np.flatnonzero(~is_going)))]
     size = int(np.prod(start.statistics.shape[1:]))
     anderson = Anderson(len(start), size) if is_accelerated else None
     # The statistics for the next M-step, whether they are extrapolated, and whether the last
     # accepted gain was small.
     statistics = current.statistics
-    is_extrapolated = was_small = np.zeros(len(rows), dtype=bool)
-    while len(rows):
+    is_extrapolated = was_small = np.zeros(len(running), dtype=bool)
+    while len(running):
         trial = iterate(problem, current, statistics, in_single=in_single)
         gain = relative_gain(trial.objective, current.objective)
         is_accepted = ~trial.is_degenerate & (~is_extrapolated | (gain >= 0.0))
         is_small = is_accepted & is_small_gain(gain, limits.tol)
-        status = np.full(len(rows), Status.NOT_CONVERGED)
+        status = np.full(len(running), Status.NOT_CONVERGED)
         status[is_small & (~is_extrapolated | was_small)] = Status.OK
         status[~is_extrapolated & trial.is_degenerate] = Status.DEGENERATE
         has_ended = (status != Status.NOT_CONVERGED) | (trial.n_iter >= limits.max_iter)
@@ -113,17 +113,18 @@ def em(
 
         point, statistics = statistics, current.statistics
         if anderson is not None:
-            anderson.forget(rows[rejected])
+            anderson.forget(running[rejected])
             continuing, statistics = np.flatnonzero(is_accepted & ~has_ended), statistics.copy()
             statistics[continuing] = anderson.extrapolate(
-                rows[continuing], point[continuing], statistics[continuing]
+                running[continuing], point[continuing], statistics[continuing]
             )
             # The first value has no difference to extrapolate from, so the next iteration is plain.
-            is_extrapolated = anderson.count[rows] > 0
+            is_extrapolated = anderson.count[running] > 0
         if has_ended.any():  # those that have ended leave the batch
             gone, stay = np.flatnonzero(has_ended), np.flatnonzero(~has_ended)
-            ended.append((rows[gone], current.take(gone)))
-            rows, current, statistics = rows[stay], current.take(stay), statistics.take(stay, 0)
+            ended.append((running[gone], current.take(gone)))
+            running, current = running[stay], current.take(stay)
+            statistics = statistics.take(stay, 0)
             is_extrapolated, was_small = is_extrapolated[stay], was_small[stay]
     order = np.argsort(np.concatenate([places for places, _ in ended]))
     return Mixtures.concatenate([part for _, part in ended]).take(order)

@@ -49,7 +49,10 @@ class ModelSet(NamedTuple):
     models: Mapping[str, Model]
 
     def regularised(self, resp: Array) -> Self:
-        """The models with a pseudo-observation in each component, of responsibilities (c, n)."""
+        """The models with a prior: in each component one pseudo-observation.
+
+        It has the pooled covariance of these responsibilities (c, n).
+        """
         family = self.problem.family.regularised(self.problem.statistics(resp)[0])
         return self._replace(problem=self.problem._replace(family=family))
 
@@ -76,12 +79,12 @@ def model_sets(
     the units of the columns, all are fitted to standardised columns: a spherical model, for
     example, is then spherical in these.
     """
-    structures = [row.structure for row in chosen.values() if row.structure is not None]
+    structures = [model.structure for model in chosen.values() if model.structure is not None]
     sets = []
-    for name in dict.fromkeys(row.family for row in models.values()):
-        rows = {model: row for model, row in models.items() if row.family == name}
-        family = next(iter(rows.values())).make(data, structures)
-        sets.append(ModelSet(Problem.of(family, data.values, data.weights[None]), rows))
+    for family_name in dict.fromkeys(model.family for model in models.values()):
+        members = {name: model for name, model in models.items() if model.family == family_name}
+        family = next(iter(members.values())).make(data, structures)
+        sets.append(ModelSet(Problem.of(family, data.values, data.weights[None]), members))
     return sets
 
 
@@ -123,16 +126,16 @@ def _search_batch(
     """All cells of some numbers of clusters, one family after the other."""
     found: dict[Cell, Answer] = {}
     with one_blas_thread():  # here, since a worker may be a process of its own
-        for models in sets:
-            found |= FamilySearch(models, numbers, limits).run(starts, found)
+        for model_set in sets:
+            found |= FamilySearch(model_set, numbers, limits).run(starts, found)
     return found
 
 
 class FamilySearch:
     """The search among the models of one family, for some numbers of clusters."""
 
-    def __init__(self, models: ModelSet, numbers: Sequence[int], limits: Limits) -> None:
-        self.problem, self.models = models
+    def __init__(self, model_set: ModelSet, numbers: Sequence[int], limits: Limits) -> None:
+        self.problem, self.models = model_set
         self.limits, self.numbers = limits, numbers
         self.cells = list(product(numbers, self.models))  # the slots of candidates
         structures = [self.models[model].structure for _, model in self.cells]
@@ -153,7 +156,10 @@ class FamilySearch:
         return {cell: self.answer(answers, i) for i, cell in enumerate(self.cells)}
 
     def run_alone(self, cell: Cell, resp: Array) -> Answer:
-        """Where the mixture of a cell ends that starts from responsibilities (c, n)."""
+        """The mixture that EM reaches in one cell from these responsibilities (c, n).
+
+        There are no other starts.
+        """
         started = self.begin([(cell, self.problem.statistics(resp))])
         return self.answer(maximise(self.problem, started, self.limits), 0)
 

@@ -29,7 +29,7 @@ from credpart.mixture.covariance.matrices import pivots
 
 Cost = Callable[[Array, Array], Array]  # sizes (...), scatter (d, d, ...) -> (...)
 
-MAX_INITIAL_SETS = 1000  # agglomeration takes time cubic in the sets it starts from
+MAX_INITIAL_SETS = 1000  # the matrix of merging costs is quadratic in the sets
 MAX_OBJECTS = 2000  # Ward's method takes memory quadratic in the objects
 MAX_FITTED = 20_000  # rows that k-means for microclusters is fitted to
 DECIMALS = 9  # of scaled data
@@ -111,8 +111,8 @@ def agglomerate(sets: MergedSets, cost: Cost, numbers: Sequence[int]) -> dict[in
     """Labels of the sets when they have been merged to each of the ``numbers`` of clusters."""
     m = len(sets.sizes)
     sets = MergedSets(*(field.copy() for field in sets))
-    own = cost(sets.sizes, sets.scatter)
-    rises = all_rises(sets, own, cost)
+    own_cost = cost(sets.sizes, sets.scatter)
+    rises = all_rises(sets, own_cost, cost)
     nearest = rises.argmin(axis=1)  # of each row, so that a step need not search the matrix
     lowest = rises.min(axis=1)
     kept, gone = np.empty((2, m - min(numbers)), dtype=np.intp)
@@ -120,9 +120,9 @@ def agglomerate(sets: MergedSets, cost: Cost, numbers: Sequence[int]) -> dict[in
         kept[step] = i = int(lowest.argmin())
         gone[step] = j = int(nearest[i])
         sets.merge(i, j)
-        own[i] += own[j] + lowest[i]
-        own[j] = -np.inf  # so that the rise of every later merge with j is infinite
-        rise = cost(*unite(sets.at(slice(i, i + 1)), sets)) - own[i] - own
+        own_cost[i] += own_cost[j] + lowest[i]
+        own_cost[j] = -np.inf  # so that the rise of every later merge with j is infinite
+        rise = cost(*unite(sets.at(slice(i, i + 1)), sets)) - own_cost[i] - own_cost
         rises[:, j] = np.inf  # row j of rises is not read again
         rises[:i, i] = rise[:i]
         rises[i, i + 1 :] = rise[i + 1 :]
@@ -133,15 +133,15 @@ def agglomerate(sets: MergedSets, cost: Cost, numbers: Sequence[int]) -> dict[in
     return {c: cut(m, gone[: m - c], kept[: m - c]) for c in numbers}
 
 
-def all_rises(sets: MergedSets, own: Array, cost: Cost) -> Array:
+def all_rises(sets: MergedSets, own_cost: Array, cost: Cost) -> Array:
     """What merging sets i and j costs, i < j: a matrix (m, m), infinite elsewhere."""
-    m = len(own)
+    m = len(own_cost)
     rises, places = np.full((m, m), np.inf), np.arange(m)
     height = max(1, BLOCK // sets.scatter.size)
     for first in range(0, m, height):
         rows, others = slice(first, first + height), slice(first, None)
         united = unite(sets.at(rows, None), sets.at(None, others))
-        rise = cost(*united) - own[rows, None] - own[others]
+        rise = cost(*united) - own_cost[rows, None] - own_cost[others]
         np.copyto(rises[rows, others], rise, where=places[rows, None] < places[others])
     return rises
 
@@ -248,13 +248,15 @@ def responsibilities(labels: IntArray, c: int) -> Array:
     return 1.0 * (labels == np.arange(c)[:, None])
 
 
-def check_start(start: ArrayLike, n: int, c: int) -> Array:
+def check_start(start: ArrayLike, weights: Array, c: int) -> Array:
     """Responsibilities (c, n) of a start given as labels (n,) or responsibilities (n, c)."""
-    given = np.asarray(start)
+    given, n = np.asarray(start), len(weights)
     if given.shape == (n,):
-        if not np.array_equal(np.unique(given), np.arange(c)):
-            labels = f"hold the labels 0 to {c - 1}, each at least once"
-            raise InputError("start", labels, np.unique(given))
+        for found in np.unique(given), np.unique(given[weights > 0.0]):
+            if not np.array_equal(found, np.arange(c)):
+                labels = f"hold the labels 0 to {c - 1}, each at least once"
+                where = "" if (weights > 0.0).all() else " where weights are positive"
+                raise InputError("start", labels + where, found)
         return responsibilities(given, c)
     if given.shape != (n, c):
         raise InputError("start", f"have shape ({n},) or ({n}, {c})", given.shape)
@@ -280,5 +282,6 @@ def starting_partitions(
     """
     rows, place = np.unique(X, axis=0, return_inverse=True)
     found = [start(rows, numbers) for start in starts[:n_starts]]
-    found += [k_means(scale(rows), numbers, seed + i) for i in range(n_starts - len(starts))]
+    seeds = [(seed + i) % (1 << 32) for i in range(n_starts - len(starts))]  # scikit-learn's limit
+    found += [k_means(scale(rows), numbers, each) for each in seeds]
     return [{c: labels[place.ravel()] for c, labels in partitions.items()} for partitions in found]

@@ -21,7 +21,7 @@ from credpart.mixture.optimisation.maximise import maximise
 
 # What early stopping saves and costs: the ablation in docs/design-notes.md.
 CATCH_UP = 240.0  # iterations at its present gain that a candidate may need to reach the best
-UNSOUND = 240  # iterations for which a candidate may be unsound
+SOUND_BY = 240  # after so many iterations a candidate that is not sound is given up
 
 
 class Policy(NamedTuple):
@@ -57,9 +57,9 @@ def best_first(
 ) -> Found:
     """Run the candidates of highest potential to convergence, until no other could win its slot.
 
-    Candidates whose potential, value plus margin, is below the goal of their slot in ``goals``
-    (slots,) are not run.  The best of them is the answer, as it is, only where those that are run
-    are not sound or have lower values.
+    ``goals`` (slots,) are values reached elsewhere: a candidate whose potential, value plus margin,
+    is below its goal is never run.  If no candidate of a slot that was run is sound and better, the
+    best of these unfinished ones is the answer, still NOT_CONVERGED.
     """
     values = policy.value(candidates)
     # Placeholders, one for each slot: any candidate that has ended replaces them.
@@ -96,16 +96,16 @@ def best_first(
         ended = maximise(problem, chosen, limits, gives_up)
 
 
-def most_promising(waiting: Mixtures, policy: Policy, goals: Array) -> BoolArray:
+def most_promising(waiting: Mixtures, policy: Policy, to_exceed: Array) -> BoolArray:
     """Candidates whose potential, value plus margin, may win their slot.
 
-    It exceeds the goal of the slot, and is at least the highest value among those that wait for it.
+    It is above ``to_exceed`` (slots,), and at least the highest value of those that wait for it.
     """
     values = policy.value(waiting)
     potential = values + policy.margin(waiting)
-    leading = goals.copy()
+    leading = to_exceed.copy()
     np.maximum.at(leading, waiting.slot, values)
-    return np.asarray((potential > goals[waiting.slot]) & (potential >= leading[waiting.slot]))
+    return np.asarray((potential > to_exceed[waiting.slot]) & (potential >= leading[waiting.slot]))
 
 
 class EarlyStopping:
@@ -129,11 +129,11 @@ class EarlyStopping:
 
 
 def is_collapsing(is_sound: BoolArray, n_iter: IntArray) -> BoolArray:
-    """Mixtures that are still not sound after more than `UNSOUND` iterations.
+    """Mixtures that are not sound now, after more than `SOUND_BY` iterations in all.
 
     While a component collapses, the likelihood may rise for thousands of iterations.
     """
-    return np.asarray(~is_sound & (n_iter > UNSOUND))
+    return np.asarray(~is_sound & (n_iter > SOUND_BY))
 
 
 def best_of_slots(values: Array, slot: IntArray, tol: float) -> IntArray:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AUTO = range(1, 10)
-EQUAL = 1e-6  # difference of criteria that is rounding: with one cluster, structures coincide
+# Criteria closer than this count as equal: with one cluster several structures give the same
+# covariance.
+EQUAL = 1e-6
 
 
 @dataclass(frozen=True, slots=True)

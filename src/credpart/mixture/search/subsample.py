@@ -63,17 +63,17 @@ class Search(NamedTuple):
         if self.part is self.data:
             found = grid_search(self.sets, self.starts, limits, n_jobs, progress)
             return SearchResult(found, {})
-        some = [on_part(models, self.part) for models in self.sets]
+        on_parts = [on_part(model_set, self.part) for model_set in self.sets]
         found = grid_search(
-            some, self.starts, limits, n_jobs, lambda stage, share: progress(stage, 0.5 * share)
+            on_parts, self.starts, limits, n_jobs, lambda stage, share: progress(stage, 0.5 * share)
         )
-        kept, left_out = cells_to_refine(some, found, wanted, criterion, self)
+        kept, left_out = cells_to_refine(on_parts, found, wanted, criterion, self)
         answers = {cell: found[cell] for cell in wanted if found[cell].flaw}
         tasks = [
-            (models, {cell: found[cell] for cell in cells}, limits)
-            for models in self.sets
+            (model_set, {cell: found[cell] for cell in cells}, limits)
+            for model_set in self.sets
             for c in sorted({c for c, _ in kept})
-            if (cells := [cell for cell in kept if cell[0] == c and cell[1] in models.models])
+            if (cells := [cell for cell in kept if cell[0] == c and cell[1] in model_set.models])
         ]
         for done, refined in enumerate(run_tasks(refine_on_all, tasks, n_jobs)):
             answers |= refined
@@ -82,19 +82,21 @@ class Search(NamedTuple):
 
     def run_regularised(self, cell: Cell, resp: Array, limits: Limits) -> Answer:
         """The mixture with pseudo-observations, from responsibilities (c, n) of the part."""
-        models, is_all = self.sets[-1], self.part is self.data
-        some = (models if is_all else on_part(models, self.part)).regularised(resp)
-        answer = FamilySearch(some, [cell[0]], limits).run_alone(cell, resp)
+        # Sets are in the order of the table of models: the last is the chosen model's, the others
+        # only provide starts.
+        model_set, is_all = self.sets[-1], self.part is self.data
+        begun = (model_set if is_all else on_part(model_set, self.part)).regularised(resp)
+        answer = FamilySearch(begun, [cell[0]], limits).run_alone(cell, resp)
         if is_all:
             return answer
-        problem = models.problem._replace(family=some.problem.family)
-        return refine_on_all(models._replace(problem=problem), {cell: answer}, limits)[cell]
+        problem = model_set.problem._replace(family=begun.problem.family)
+        return refine_on_all(model_set._replace(problem=problem), {cell: answer}, limits)[cell]
 
 
-def on_part(models: ModelSet, part: WeightedTable) -> ModelSet:
+def on_part(model_set: ModelSet, part: WeightedTable) -> ModelSet:
     """The same models and family on a part of the data."""
-    problem = Problem.of(models.problem.family, part.values, part.weights[None])
-    return models._replace(problem=problem)
+    problem = Problem.of(model_set.problem.family, part.values, part.weights[None])
+    return model_set._replace(problem=problem)
 
 
 def subsample(data: WeightedTable, seed: int, measured: Table | None = None) -> WeightedTable:
@@ -142,17 +144,17 @@ def cells_to_refine(
     cells = [cell for cell in wanted if not found[cell].flaw]
     if not cells:
         return [], {}
-    rows = {name: row for models in sets for name, row in models.models.items()}
+    models = {name: model for model_set in sets for name, model in model_set.models.items()}
     U, n_parameters = [], []
     for c, name in cells:
         family, params = found[c, name].problem.family, found[c, name].mixture.params
         U.append(contributions(criterion, family, params, search.part.values))
-        n_parameters.append(float(rows[name].n_parameters(family, c)))
+        n_parameters.append(float(models[name].n_parameters(family, c)))
     weights, total = search.part.weights, float(search.data.weights.sum())
     chances = chances_on_all(criterion, np.array(U), np.array(n_parameters), weights, total)
     numbers = np.array([c for c, _ in cells])
     leads = [np.flatnonzero(numbers == c) for c in np.unique(numbers)]
-    is_kept = chances.is_real.copy()
+    is_kept = chances.may_be_chosen.copy()
     is_kept[[of_c[chances.values[of_c].argmax()] for of_c in leads]] = True
     kept = [cells[i] for i in np.flatnonzero(is_kept)]
     return kept, {cells[i]: chances.why_not[i] for i in np.flatnonzero(~is_kept)}
@@ -162,7 +164,7 @@ class Chances(NamedTuple):
     """How m models compare on all objects, by their fits to a part of these."""
 
     values: Array  # (m,): the criterion
-    is_real: BoolArray  # (m,): whether a model may be the best
+    may_be_chosen: BoolArray  # (m,): whether a model may be the best
     why_not: list[str]  # (m,): a clause
 
 
@@ -182,27 +184,27 @@ def chances_on_all(
     gaps = weights * (U - U[best])
     errors = np.sqrt(((gaps - gaps.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
     deficits = values[best] - values
-    is_real = may_be_chosen(deficits, ratio * errors, n_parameters, ratio)
+    is_candidate = may_be_chosen(deficits, ratio * errors, n_parameters, ratio)
     which = f"by {len(weights)} of them, its {criterion.upper()}"
     why_not = [
         f"it was not fitted to all objects: {which} is about {gap:.0f} below the best"
         for gap in deficits
     ]
-    return Chances(values, is_real, why_not)
+    return Chances(values, is_candidate, why_not)
 
 
 def refine_on_all(
-    models: ModelSet, found: dict[Cell, Answer], limits: Limits
+    model_set: ModelSet, found: dict[Cell, Answer], limits: Limits
 ) -> dict[Cell, Answer]:
     """The answers of models of one family and number of clusters on all objects."""
     c = next(iter(found))[0]  # the same for all cells
-    rows = {name: row for name, row in models.models.items() if (c, name) in found}
-    search = FamilySearch(models._replace(models=rows), [c], limits)
+    models = {name: model for name, model in model_set.models.items() if (c, name) in found}
+    search = FamilySearch(model_set._replace(models=models), [c], limits)
     with one_blas_thread():
         slots = np.arange(len(search.cells))
         params = Mixtures.concatenate([found[cell].mixture for cell in search.cells]).params
         begun = Mixtures.at(params, search.codes, np.zeros_like(slots), slots, n_iter=0)
-        candidates = maximise(models.problem, evaluate(models.problem, begun), limits)
+        candidates = maximise(model_set.problem, evaluate(model_set.problem, begun), limits)
         policy = Policy(search.is_sound, more_starts=RelatedStarts(search))
-        answers, _ = best_first(models.problem, candidates, policy, limits)
+        answers, _ = best_first(model_set.problem, candidates, policy, limits)
     return {cell: search.answer(answers, slot) for slot, cell in enumerate(search.cells)}
