@@ -39,6 +39,7 @@ from credpart.errors import (
     DegeneracyWarning,
     InputError,
     UnsupportedError,
+    warn_caller,
 )
 from credpart.intervals import pairwise_intervals, pairwise_probabilities, replicates_needed
 from credpart.mixture.fit import MixtureFit
@@ -493,7 +494,7 @@ def audit(
     drawn = Counter(truth.mixture.model for truth in truths)
     found_out = summarise_tallies(design, tallies, drawn, dict(failures))
     if failures:
-        warnings.warn(DegeneracyWarning(f"Audit of {found_out.basis}"), stacklevel=2)
+        warn_caller(DegeneracyWarning(f"Audit of {found_out.basis}"))
     return found_out
 
 
