@@ -129,10 +129,11 @@ def test_coverage_is_held_against_what_is_asked_for(butterfly):
 
 
 SENSES = [
-    (0.92, 0.04, 0.89, "agrees with the 90 % asked for"),
-    (0.96, 0.01, 0.89, "The intervals are longer than need be; nothing has to be changed."),
+    (0.92, 0.04, 0.89, "is at most 2 percentage points below the 90 % asked for: nothing has to"),
+    (0.96, 0.01, 0.89, "That does not show that they are too long for these data: nothing has"),
     (0.92, 0.1, 0.89, "These are too few data sets to tell whether 90 % is held."),
     (0.8, 0.04, 0.71, "is below the 90 % asked for. On these data sets, level 0.97 would have"),
+    (0.8, 0.05, 0.71, "would have covered 90 %. This may be chance: more data sets would tell"),
 ]
 
 
@@ -155,7 +156,16 @@ def test_a_level_is_recommended_only_where_the_intervals_are_short(
     text = re.sub("<[^>]+>", "", to_html(butterfly, diagnosis=diagnosis))
     assert told in text
     assert ("0.97 would have covered" in text) == (coverage < 0.9)
+    assert ("This may be chance" in text) == (coverage + 2.0 * error >= 0.9 > coverage)
     assert ("quote the intervals, not the masses" in text) == (of_masses == 0.71)
+
+
+def test_an_audit_of_one_cluster_says_nothing(butterfly):
+    found = replace(audit(butterfly, n_datasets=2, n_replicates=60), n_clusters=1)
+    diagnosis = replace(diagnose(butterfly, audit=0, rivals=False), audit=found)
+    text = to_html(butterfly, diagnosis=diagnosis)
+    assert "any two objects belong together by definition" in text
+    assert "The coverage of the intervals," not in text
 
 
 def test_replicates_with_other_numbers_of_clusters_are_told(butterfly):
