@@ -207,8 +207,13 @@ def test_a_poor_verdict_stands_before_the_shares(butterfly):
 def test_no_overlap_is_not_taken_for_clusters_that_are_apart():
     undecided = EvidentialPartition([[1.0, 0.0, 0.0], [0.1, 0.1, 0.8]], [[1, 0], [0, 1], [1, 1]])
     overlap = EvidentialPartition([[0.5, 0.4, 0.1], [0.1, 0.1, 0.8]], [[1, 0], [0, 1], [1, 1]])
-    assert content.summary(undecided).is_all_undecided
-    assert not content.summary(overlap).is_all_undecided
+    assert content.summary(undecided).on_no_overlap.startswith("0 overlapping does not mean")
+    assert not content.summary(overlap).on_no_overlap
+    few = EvidentialPartition([[1.0, 0.0, 0.0]] * 18 + [[0.1, 0.1, 0.8]] * 2, undecided.focal_sets)
+    assert content.summary(few).on_no_overlap == (
+        "No object overlaps; of the 2 that are undecided the data do not tell whether they do."
+    )
+    assert not content.summary(EvidentialPartition.from_hard([0, 1])).on_no_overlap
 
 
 def test_all_plausible_rivals_are_shown(butterfly):
