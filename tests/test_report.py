@@ -216,6 +216,18 @@ def test_no_overlap_is_not_taken_for_clusters_that_are_apart():
     assert not content.summary(EvidentialPartition.from_hard([0, 1])).on_no_overlap
 
 
+def test_one_cluster_is_no_finding(butterfly):
+    one = CalibratedClustering(1, model="EII", n_replicates=20, random_state=0)
+    one.fit(load_butterfly().X)
+    told = "With one cluster all objects are in it by definition."
+    assert told in to_html(one)
+    assert told in one.partition_.summary()
+    assert told not in to_html(butterfly)
+    assert told not in butterfly.partition_.summary()
+    with_noise = EvidentialPartition([[0.2, 0.8]], [[0], [1]])  # in the cluster, or in none
+    assert told not in with_noise.summary()
+
+
 def test_all_plausible_rivals_are_shown(butterfly):
     found = rivals(butterfly)
     assert len(found.table) > 12

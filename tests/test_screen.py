@@ -240,3 +240,12 @@ def test_a_lack_of_memory_is_said(monkeypatch, capsys):
     monkeypatch.setattr("credpart.cli.fitting.read_objects", read_objects)
     assert run("fit", "iris") == 2
     assert capsys.readouterr().err.startswith("credpart: There is not enough memory for this")
+
+
+def test_one_cluster_is_no_finding(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    told = "With one cluster all objects are in it by definition."
+    for c, is_told in (("1", True), ("2", False)):
+        one = ("fit", "iris", "--model", "VVI", "--clusters", c, "--replicates", "20")
+        assert run(*one, "--audit", "0", "--out", f"of-{c}") == 0
+        assert (told in capsys.readouterr().out) == is_told

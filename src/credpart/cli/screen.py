@@ -29,7 +29,7 @@ from credpart.focal import check_cluster_names
 from credpart.metrics import confusion
 from credpart.mixture import Selection
 from credpart.partition import EvidentialPartition
-from credpart.partition.describe import PLACES, sets_by_word
+from credpart.partition.describe import PLACES, by_definition, sets_by_word
 from credpart.profiles import Profiles
 
 GRADES = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
@@ -87,6 +87,8 @@ def show_fit(title: str, summary: Mapping[str, Any], outcome: Outcome, folder: P
     if summary["n_fitted"] < n:
         console.print(f"{summary['n_fitted']} rows were fitted, the others scored against them.")
     console.print(_sets(partition))
+    if by_definition(partition):
+        console.print(by_definition(partition))
     console.print(escape(_maximum_mass(partition)))
     if summary["weakening"] is not None:
         console.print(_weakening(summary["weakening"]))

@@ -17,7 +17,7 @@ from credpart.metrics import adjusted_rand, confusion
 from credpart.mixture.models import NOISE
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
-from credpart.partition.describe import partition_doubt, sets_by_word
+from credpart.partition.describe import by_definition, partition_doubt, sets_by_word
 from credpart.partition.doubt import THRESHOLD, WORDS, possible_words, word_codes
 from credpart.plot._palette import GREY
 from credpart.report.charts import Shade, density_shades, svg_colours
@@ -86,6 +86,7 @@ class Summary(NamedTuple):
     threshold: str
     n_outlying: int
     on_no_overlap: str  # what it means that no object overlaps; empty if it needs no words
+    by_definition: str  # of the sure objects; empty unless there is one cluster
     map: list[Shade]  # undecided part against overlap, of all objects but the outlying ones
 
 
@@ -127,6 +128,7 @@ def summary(partition: EvidentialPartition) -> Summary:
         f"{THRESHOLD:g}",
         int(is_outlying.sum()),
         _on_no_overlap(table.sum(axis=0)),
+        by_definition(partition),
         density_shades(doubt.overlap[~is_outlying], doubt.undecided[~is_outlying]),
     )
 
