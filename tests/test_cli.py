@@ -25,6 +25,7 @@ from credpart import (
 from credpart.cli import main
 from credpart.cli.folder import FILES
 from credpart.cli.pictures import KINDS
+from credpart.cli.stored import stored_model
 from credpart.datasets import DATASETS, load_butterfly, load_iris
 from credpart.tables import read_objects
 
@@ -166,6 +167,11 @@ def test_compare_puts_methods_side_by_side(tmp_path, capsys):
     assert run("compare", "butterfly", *arguments) == 0
     assert "nonspecificity" in capsys.readouterr().out
     assert list(pd.read_csv(out)["method"]) == ["ecm", "evclus"]
+
+
+def test_plot_draws_both_bounds(fitted):
+    axes = KINDS["approximation"](stored_model(fitted), None)
+    assert [ax.get_ylabel().split()[0] for ax in axes] == ["belief", "plausibility"]
 
 
 def test_plot_draws_every_kind(fitted, tmp_path):

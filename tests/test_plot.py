@@ -427,6 +427,8 @@ def test_approximation_draws_all_pairs(fitted):
         ax = plot.approximation(partition, intervals, bound)
         np.testing.assert_array_equal(ax.lines[1].get_xydata(), np.column_stack([x, y]))
         assert "90 %" in ax.get_xlabel()
+        rmse = np.sqrt(np.mean((x - y) ** 2))
+        assert ax.get_title("right") == f"RMSE of this bound: {rmse:.3f}"
 
 
 def test_calibration_counts_the_pairs_on_the_right_side(fitted):
