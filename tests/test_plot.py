@@ -20,6 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from scipy.spatial import ConvexHull
 from scipy.spatial.distance import squareform
+from scipy.stats import chi2
 from scipy.stats import multivariate_normal
 from sklearn.exceptions import NotFittedError
 
@@ -192,6 +193,13 @@ def test_ellipses_are_the_covariances(iris_fit, features):
         distances = np.einsum("nd,de,ne->n", rim, np.linalg.inv(covariance[2:, 2:]), rim)
         # Bezier curves are circles to 3e-4; control points lie outside.
         assert distances.min() == pytest.approx(4.0, rel=1e-3)
+
+
+def test_the_legend_says_how_much_of_a_cluster_an_ellipse_holds(iris_fit):
+    for radius in (0.5, 1.0, 2.0):
+        ax = plot.classification(iris_fit, IRIS.X, radius=radius)
+        share = 100.0 * chi2(2).cdf(radius**2)  # of squared distances in a plane
+        assert legend(ax)[-1].split() == f"ellipse: {share:.0f} % of a normal cluster".split()
 
 
 def test_uncertain_objects_are_large(fitted):
