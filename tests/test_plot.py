@@ -580,6 +580,9 @@ def test_selection_draws_the_table_and_names_every_line():
         f"highest BIC: {model} with {c} clusters;\nnext {next_model} with {next_c}, "
         f"{first - second:.1f} lower"
     )
+    alone = plot.selection(select_mixture(IRIS.X * 1e40, 1, "EII"))
+    alone.figure.canvas.draw()
+    assert alone.xaxis.get_offset_text().get_text() == ""  # values stand as they are
     alone = plot.selection(select_mixture(IRIS.X, 1, "EII"))
     assert alone.get_title("left") == "only fit: EII with 1 cluster"
 
