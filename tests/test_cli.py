@@ -174,6 +174,16 @@ def test_plot_draws_both_bounds(fitted):
     assert [ax.get_ylabel().split()[0] for ax in axes] == ["belief", "plausibility"]
 
 
+def test_a_picture_that_one_column_has_not_names_those_that_it_has(tmp_path, capsys):
+    data, out = tmp_path / "one.csv", tmp_path / "one"
+    load_iris().X[["petal_width"]].to_csv(data, index=False)
+    assert run("fit", data, "--clusters", "2", "--model", "V", "--replicates", "20", "--audit",
+               "0", "--out", out, "--quiet") == 0  # fmt: skip
+    assert run("plot", out, "--kind", "classification", "--out", tmp_path / "x.png") != 0
+    assert capsys.readouterr().err.endswith("Use --kind partition or --kind density.\n")
+    assert run("plot", out, "--kind", "partition", "--out", tmp_path / "x.png") == 0
+
+
 def test_plot_draws_every_kind(fitted, tmp_path):
     for kind in KINDS:
         out = tmp_path / f"{kind}.svg"

@@ -215,7 +215,7 @@ def uncertainty(
         marker_key(f"{share * largest:.2g}", "o", GREY, float(np.sqrt(size)))
         for share, size in zip(shares, uncertain_area(shares, len(X)), strict=True)
     ]
-    note(scene.ax, "of the single fit, without replicates; for doubt see plot.doubt")
+    note(scene.ax, "of the single fit, without replicates; for doubt see the map of doubt")
     head = Line2D([], [], linestyle="", label="1 − largest posterior\nprobability of the fit:")
     return scene.finish([head, *keys])
 
