@@ -133,6 +133,19 @@ def test_help_imports_nothing_heavy():
     assert "fit" in done.stdout
 
 
+def test_a_hyphen_is_standard_output(fitted, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run("predict", fitted, "iris") == 0
+    expected = capsys.readouterr().out
+    assert run("predict", fitted, "iris", "--out", "-") == 0
+    assert capsys.readouterr().out == expected
+    assert run("datasets", "butterfly", "--out", "-") == 0
+    assert capsys.readouterr().out.startswith("id,")
+    assert run("profile", fitted, "--out", "-") != 0
+    assert "--out must name a file, got '-'." in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_predict_gives_new_objects_their_masses(fitted, tmp_path, capsys):
     iris = load_iris().X[::10].assign(name=[f"flower {i}" for i in range(15)], species="?")
     iris.to_csv(tmp_path / "new.csv", index=False)
