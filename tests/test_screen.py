@@ -249,3 +249,12 @@ def test_one_cluster_is_no_finding(tmp_path, monkeypatch, capsys):
         one = ("fit", "iris", "--model", "VVI", "--clusters", c, "--replicates", "20")
         assert run(*one, "--audit", "0", "--out", f"of-{c}") == 0
         assert (told in capsys.readouterr().out) == is_told
+
+
+def test_shares_are_told_as_expected_ones(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run("profile", "out") == 0
+    first, second, third, *_ = capsys.readouterr().out.splitlines()
+    assert (first.strip(), second.strip()) == ("expected share", "(belief to")
+    assert third.split()[:3] == ["cluster", "objects", "plausibility)"]
