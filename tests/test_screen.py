@@ -257,4 +257,4 @@ def test_shares_are_told_as_expected_ones(folder, monkeypatch, capsys):
     assert run("profile", "out") == 0
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert first.strip() == "expected share"
-    assert second.split()[:5] == ["cluster", "objects", "(belief", "to", "plaus.)"]
+    assert second.split()[:5] == ["cluster", "objects", "(Bel", "to", "Pl)"]

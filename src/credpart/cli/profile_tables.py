@@ -13,7 +13,8 @@ MOST_CLUSTERS = 12  # that a summary has room for
 LONGEST_NAME = 100  # letters
 MOST_COLUMNS = 2  # that a summary names for each cluster
 # Shares are expected ones, as the masses have them: not those of the objects counted beside them.
-SHARES = "expected share\n(belief to plaus.)"  # a third line would be one too many for a screen
+# Belief and plausibility have their short names: longer ones would wrap the column to the right.
+SHARES = "expected share\n(Bel to Pl)"
 
 
 def short_profile(profiles: Profiles) -> Table:
