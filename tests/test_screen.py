@@ -258,3 +258,21 @@ def test_shares_are_told_as_expected_ones(folder, monkeypatch, capsys):
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert first.strip() == "expected share"
     assert second.split()[:5] == ["cluster", "objects", "(Bel", "to", "Pl)"]
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("iris", "Better: adjusted_rand and credal_rand nearer to 1, misplaced nearer to 0."),
+        ("butterfly", "Without known classes none of these figures says which method is better."),
+    ],
+)
+def test_compare_has_shares_in_percent_and_says_what_is_better(source, told, capsys):
+    assert run("compare", source, "--clusters", "2", "--methods", "ecm") == 0
+    shown = capsys.readouterr().out
+    assert told in shown.splitlines()
+    words = [line.split() for line in shown.splitlines()]
+    of = {line[0]: line[1] for line in words if len(line) == 2}
+    shares = [of[name] for name in ("sure", "overlapping", "undecided", "outlying")]
+    assert all(share.endswith("%") for share in shares)
+    assert sum(float(share[:-1]) for share in shares) == pytest.approx(100.0, abs=0.2)

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,15 @@ from credpart.metrics import confusion
 from credpart.mixture import Selection
 from credpart.partition import EvidentialPartition
 from credpart.partition.describe import PLACES, by_definition, sets_by_word
+from credpart.partition.doubt import WORDS
 from credpart.profiles import Profiles
 
 GRADES = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
 COVERAGES = ("coverage", "standard_error", "length")
 MOST_SETS = 8  # sets that are named; a screen has no room for more
+SHARES = (*WORDS, "misplaced")  # of the objects, in a comparison
+BETTER = "Better: adjusted_rand and credal_rand nearer to 1, misplaced nearer to 0."
+NO_CLASSES = "Without known classes none of these figures says which method is better."
 EMPTY_SET = "\N{EMPTY SET}"
 
 
@@ -218,11 +222,26 @@ def show_profiles(profiles: Profiles) -> None:
 def show_comparison_tables(found: Comparison) -> None:
     """Each method in figures, and how far they agree."""
     console = new_console()
-    for table in cells(found.table.T, "", console.width):
+    rows = [TextRow(str(name), [_told(name, v) for v in row]) for name, row in found.table.items()]
+    for table in in_blocks("", [str(name) for name in found.table.index], rows, console.width):
         console.print(table)
+    console.print(BETTER if "misplaced" in found.table else NO_CLASSES)
     console.print("\nCredal Rand index between the methods")
     for table in cells(found.agreement, "", console.width):
         console.print(table)
+
+
+def _told(name: Hashable, value: float) -> str:
+    """A figure of a comparison: shares of objects in percent, seconds with two digits.
+
+    >>> _told("sure", 0.1133), _told("seconds", 0.01261), _told("seconds", 123.4)
+    ('11.3%', '0.013', '123')
+    """
+    if name in SHARES:
+        return f"{value:.1%}"
+    if name == "seconds":
+        return f"{value:.2g}" if value < 10.0 else f"{value:.0f}"
+    return f"{value:.4g}"
 
 
 def show_audit(found: Audit, path: Path) -> None:
