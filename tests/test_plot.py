@@ -119,6 +119,19 @@ def test_partition_says_what_is_what():
     assert ax.get_title("right") == "1 of 7 objects is not sure (belief below 0.9)"
 
 
+@pytest.mark.parametrize("n_classes", [6, 7])
+def test_more_than_six_classes_have_no_symbols(n_classes):
+    X = np.random.default_rng(0).standard_normal((84, 2))
+    hard = EvidentialPartition.from_hard(np.arange(84) % 12)
+    ax = plot.partition(hard, X, classes=np.arange(84) % n_classes)
+    drawn = [name for name in legend(ax) if name.startswith("class ")]
+    assert len(drawn) == (6 if n_classes == 6 else 0)
+    told = "the 7 known classes are too many to have symbols"
+    assert (told in ax.get_title("right")) == (n_classes == 7)
+    if n_classes == 7:  # it looks as if no classes were given
+        assert legend(ax) == legend(plot.partition(hard, X))
+
+
 @pytest.mark.parametrize("rule", ["mass", "dominance"])
 def test_objects_with_a_ring_are_those_that_are_not_sure(rule):
     # The set of most mass is a single cluster, in which belief is low.

@@ -56,7 +56,7 @@ def partition(
         By name or number; None takes the only two, or the first two principal components.
     classes : array of shape (n,), optional
         True classes, drawn as symbols; colours are the clusters of maximum plausibility.
-        Without them symbols say the clusters once more.
+        Without them, or if they are more than six, symbols say the clusters once more.
     rule : {"mass", "dominance"}
         As in `EvidentialPartition.lower_approximation`.
     annotate : iterable of int
