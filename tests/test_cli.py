@@ -25,6 +25,7 @@ from credpart import (
 from credpart.cli import main
 from credpart.cli.folder import FILES
 from credpart.cli.pictures import KINDS
+from credpart.cli.stored import stored_model
 from credpart.datasets import DATASETS, load_butterfly, load_iris
 from credpart.tables import read_objects
 
@@ -132,6 +133,19 @@ def test_help_imports_nothing_heavy():
     assert "fit" in done.stdout
 
 
+def test_a_hyphen_is_standard_output(fitted, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run("predict", fitted, "iris") == 0
+    expected = capsys.readouterr().out
+    assert run("predict", fitted, "iris", "--out", "-") == 0
+    assert capsys.readouterr().out == expected
+    assert run("datasets", "butterfly", "--out", "-") == 0
+    assert capsys.readouterr().out.startswith("id,")
+    assert run("profile", fitted, "--out", "-") != 0
+    assert "--out must name a file, got '-'." in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_predict_gives_new_objects_their_masses(fitted, tmp_path, capsys):
     iris = load_iris().X[::10].assign(name=[f"flower {i}" for i in range(15)], species="?")
     iris.to_csv(tmp_path / "new.csv", index=False)
@@ -166,6 +180,21 @@ def test_compare_puts_methods_side_by_side(tmp_path, capsys):
     assert run("compare", "butterfly", *arguments) == 0
     assert "nonspecificity" in capsys.readouterr().out
     assert list(pd.read_csv(out)["method"]) == ["ecm", "evclus"]
+
+
+def test_plot_draws_both_bounds(fitted):
+    axes = KINDS["approximation"](stored_model(fitted), None)
+    assert [ax.get_ylabel().split()[0] for ax in axes] == ["belief", "plausibility"]
+
+
+def test_a_picture_that_one_column_has_not_names_those_that_it_has(tmp_path, capsys):
+    data, out = tmp_path / "one.csv", tmp_path / "one"
+    load_iris().X[["petal_width"]].to_csv(data, index=False)
+    assert run("fit", data, "--clusters", "2", "--model", "V", "--replicates", "20", "--audit",
+               "0", "--out", out, "--quiet") == 0  # fmt: skip
+    assert run("plot", out, "--kind", "classification", "--out", tmp_path / "x.png") != 0
+    assert capsys.readouterr().err.endswith("Use --kind partition or --kind density.\n")
+    assert run("plot", out, "--kind", "partition", "--out", tmp_path / "x.png") == 0
 
 
 def test_plot_draws_every_kind(fitted, tmp_path):

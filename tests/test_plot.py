@@ -20,6 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from scipy.spatial import ConvexHull
 from scipy.spatial.distance import squareform
+from scipy.stats import chi2
 from scipy.stats import multivariate_normal
 from sklearn.exceptions import NotFittedError
 
@@ -118,6 +119,19 @@ def test_partition_says_what_is_what():
     assert ax.get_title("right") == "1 of 7 objects is not sure (belief below 0.9)"
 
 
+@pytest.mark.parametrize("n_classes", [6, 7])
+def test_more_than_six_classes_have_no_symbols(n_classes):
+    X = np.random.default_rng(0).standard_normal((84, 2))
+    hard = EvidentialPartition.from_hard(np.arange(84) % 12)
+    ax = plot.partition(hard, X, classes=np.arange(84) % n_classes)
+    drawn = [name for name in legend(ax) if name.startswith("class ")]
+    assert len(drawn) == (6 if n_classes == 6 else 0)
+    told = "the 7 known classes are too many to have symbols"
+    assert (told in ax.get_title("right")) == (n_classes == 7)
+    if n_classes == 7:  # it looks as if no classes were given
+        assert legend(ax) == legend(plot.partition(hard, X))
+
+
 @pytest.mark.parametrize("rule", ["mass", "dominance"])
 def test_objects_with_a_ring_are_those_that_are_not_sure(rule):
     # The set of most mass is a single cluster, in which belief is low.
@@ -192,6 +206,13 @@ def test_ellipses_are_the_covariances(iris_fit, features):
         distances = np.einsum("nd,de,ne->n", rim, np.linalg.inv(covariance[2:, 2:]), rim)
         # Bezier curves are circles to 3e-4; control points lie outside.
         assert distances.min() == pytest.approx(4.0, rel=1e-3)
+
+
+def test_the_legend_says_how_much_of_a_cluster_an_ellipse_holds(iris_fit):
+    for radius in (0.5, 1.0, 2.0):
+        ax = plot.classification(iris_fit, IRIS.X, radius=radius)
+        share = 100.0 * chi2(2).cdf(radius**2)  # of squared distances in a plane
+        assert legend(ax)[-1].split() == f"ellipse: {share:.0f} % of a normal cluster".split()
 
 
 def test_uncertain_objects_are_large(fitted):
@@ -427,6 +448,8 @@ def test_approximation_draws_all_pairs(fitted):
         ax = plot.approximation(partition, intervals, bound)
         np.testing.assert_array_equal(ax.lines[1].get_xydata(), np.column_stack([x, y]))
         assert "90 %" in ax.get_xlabel()
+        rmse = np.sqrt(np.mean((x - y) ** 2))
+        assert ax.get_title("right") == f"RMSE of this bound: {rmse:.3f}"
 
 
 def test_calibration_counts_the_pairs_on_the_right_side(fitted):
@@ -570,6 +593,9 @@ def test_selection_draws_the_table_and_names_every_line():
         f"highest BIC: {model} with {c} clusters;\nnext {next_model} with {next_c}, "
         f"{first - second:.1f} lower"
     )
+    alone = plot.selection(select_mixture(IRIS.X * 1e40, 1, "EII"))
+    alone.figure.canvas.draw()
+    assert alone.xaxis.get_offset_text().get_text() == ""  # values stand as they are
     alone = plot.selection(select_mixture(IRIS.X, 1, "EII"))
     assert alone.get_title("left") == "only fit: EII with 1 cluster"
 

@@ -129,10 +129,11 @@ def test_coverage_is_held_against_what_is_asked_for(butterfly):
 
 
 SENSES = [
-    (0.92, 0.04, 0.89, "agrees with the 90 % asked for"),
-    (0.96, 0.01, 0.89, "The intervals are longer than need be; nothing has to be changed."),
+    (0.92, 0.04, 0.89, "is at most 2 percentage points below the 90 % asked for: nothing has to"),
+    (0.96, 0.01, 0.89, "That does not show that they are too long for these data: nothing has"),
     (0.92, 0.1, 0.89, "These are too few data sets to tell whether 90 % is held."),
     (0.8, 0.04, 0.71, "is below the 90 % asked for. On these data sets, level 0.97 would have"),
+    (0.8, 0.05, 0.71, "would have covered 90 %. This may be chance: more data sets would tell"),
 ]
 
 
@@ -155,7 +156,16 @@ def test_a_level_is_recommended_only_where_the_intervals_are_short(
     text = re.sub("<[^>]+>", "", to_html(butterfly, diagnosis=diagnosis))
     assert told in text
     assert ("0.97 would have covered" in text) == (coverage < 0.9)
+    assert ("This may be chance" in text) == (coverage + 2.0 * error >= 0.9 > coverage)
     assert ("quote the intervals, not the masses" in text) == (of_masses == 0.71)
+
+
+def test_an_audit_of_one_cluster_says_nothing(butterfly):
+    found = replace(audit(butterfly, n_datasets=2, n_replicates=60), n_clusters=1)
+    diagnosis = replace(diagnose(butterfly, audit=0, rivals=False), audit=found)
+    text = to_html(butterfly, diagnosis=diagnosis)
+    assert "any two objects belong together by definition" in text
+    assert "The coverage of the intervals," not in text
 
 
 def test_replicates_with_other_numbers_of_clusters_are_told(butterfly):
@@ -197,8 +207,25 @@ def test_a_poor_verdict_stands_before_the_shares(butterfly):
 def test_no_overlap_is_not_taken_for_clusters_that_are_apart():
     undecided = EvidentialPartition([[1.0, 0.0, 0.0], [0.1, 0.1, 0.8]], [[1, 0], [0, 1], [1, 1]])
     overlap = EvidentialPartition([[0.5, 0.4, 0.1], [0.1, 0.1, 0.8]], [[1, 0], [0, 1], [1, 1]])
-    assert content.summary(undecided).is_all_undecided
-    assert not content.summary(overlap).is_all_undecided
+    assert content.summary(undecided).on_no_overlap.startswith("0 overlapping does not mean")
+    assert not content.summary(overlap).on_no_overlap
+    few = EvidentialPartition([[1.0, 0.0, 0.0]] * 18 + [[0.1, 0.1, 0.8]] * 2, undecided.focal_sets)
+    assert content.summary(few).on_no_overlap == (
+        "No object overlaps; of the 2 that are undecided the data do not tell whether they do."
+    )
+    assert not content.summary(EvidentialPartition.from_hard([0, 1])).on_no_overlap
+
+
+def test_one_cluster_is_no_finding(butterfly):
+    one = CalibratedClustering(1, model="EII", n_replicates=20, random_state=0)
+    one.fit(load_butterfly().X)
+    told = "With one cluster all objects are in it by definition."
+    assert told in to_html(one)
+    assert told in one.partition_.summary()
+    assert told not in to_html(butterfly)
+    assert told not in butterfly.partition_.summary()
+    with_noise = EvidentialPartition([[0.2, 0.8]], [[0], [1]])  # in the cluster, or in none
+    assert told not in with_noise.summary()
 
 
 def test_all_plausible_rivals_are_shown(butterfly):

@@ -240,3 +240,39 @@ def test_a_lack_of_memory_is_said(monkeypatch, capsys):
     monkeypatch.setattr("credpart.cli.fitting.read_objects", read_objects)
     assert run("fit", "iris") == 2
     assert capsys.readouterr().err.startswith("credpart: There is not enough memory for this")
+
+
+def test_one_cluster_is_no_finding(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    told = "With one cluster all objects are in it by definition."
+    for c, is_told in (("1", True), ("2", False)):
+        one = ("fit", "iris", "--model", "VVI", "--clusters", c, "--replicates", "20")
+        assert run(*one, "--audit", "0", "--out", f"of-{c}") == 0
+        assert (told in capsys.readouterr().out) == is_told
+
+
+def test_shares_are_told_as_expected_ones(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run("profile", "out") == 0
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.strip() == "expected share"
+    assert second.split()[:5] == ["cluster", "objects", "(Bel", "to", "Pl)"]
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("iris", "Better: adjusted_rand and credal_rand nearer to 1, misplaced nearer to 0."),
+        ("butterfly", "Without known classes none of these figures says which method is better."),
+    ],
+)
+def test_compare_has_shares_in_percent_and_says_what_is_better(source, told, capsys):
+    assert run("compare", source, "--clusters", "2", "--methods", "ecm") == 0
+    shown = capsys.readouterr().out
+    assert told in shown.splitlines()
+    words = [line.split() for line in shown.splitlines()]
+    of = {line[0]: line[1] for line in words if len(line) == 2}
+    shares = [of[name] for name in ("sure", "overlapping", "undecided", "outlying")]
+    assert all(share.endswith("%") for share in shares)
+    assert sum(float(share[:-1]) for share in shares) == pytest.approx(100.0, abs=0.2)

@@ -12,7 +12,7 @@ from credpart import __version__
 from credpart._columns import columns_of_text
 from credpart._files import new_file, write_or_rescue
 from credpart._progress import shown
-from credpart.cli.completion import claim, table_file
+from credpart.cli.completion import STANDARD_OUTPUT, claim, table_file
 from credpart.cli.fitting import (
     check_jobs,
     collected_warnings,
@@ -82,6 +82,7 @@ def write_predictions(
 ) -> None:
     """Score new objects, and write their masses."""
     check_jobs(jobs)
+    out = None if out == STANDARD_OUTPUT else out
     with table_file(out, force=force, raw_text=raw_text) as save:
         if out is None:
             check_output_is_open()
@@ -198,6 +199,7 @@ def show_datasets(name: str | None, out: Path | None, *, force: bool) -> None:
     """List the bundled data sets, or write one as CSV."""
     from credpart.datasets import DATASETS, load
 
+    out = None if out == STANDARD_OUTPUT else out
     if name is not None:
         with table_file(out, force=force) as save:
             frame = load(name).frame

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from credpart._files import is_in_place, new_file, write_or_rescue
 from credpart.cli.signals import raise_if_stopped
+from credpart.errors import InputError
 
 if TYPE_CHECKING:  # `credpart --help` needs no pandas
     import pandas as pd
 
 
+STANDARD_OUTPUT = Path("-")  # as programs name it that read and write streams
 _claimed: list[tuple[Path, os.stat_result]] = []  # places, and what is to stand there
 
 
@@ -49,6 +51,9 @@ def table_file(
     """
     from credpart.cli.table_files import writer_of
 
+    if path == STANDARD_OUTPUT:
+        remedy = "Without --out the result goes to standard output."
+        raise InputError("out", "name a file", str(path), remedy)
     if path is None:
         yield lambda table: None
         return

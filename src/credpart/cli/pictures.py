@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -18,6 +19,7 @@ from credpart.cli.fitting import show_notes
 from credpart.cli.screen import show_written
 from credpart.cli.stored import Stored, stored_model
 from credpart.errors import InputError
+from credpart.result import CalibratedResult
 
 Draw = Callable[[Stored, Any], Any]  # result and notes, features or None
 
@@ -52,7 +54,7 @@ KINDS: Mapping[str, Draw] = {
     "doubt": lambda s, features: plot.doubt(s.result.partition),
     "profile": lambda s, features: plot.profile(s.result),
     "selection": lambda s, features: plot.selection(s.result.selection),
-    "approximation": lambda s, features: plot.approximation(s.result.compared, s.result.intervals),
+    "approximation": lambda s, features: _approximation(s.result),
     "classification": of_objects(
         lambda s, features: plot.classification(
             s.result.mixture, s.X, features=features, classes=s.classes
@@ -80,6 +82,14 @@ def _partition(stored: Stored, features: Any) -> Any:
     if X.shape[1] == 1:
         return plot.one_column(partition, X)
     return plot.partition(partition, X, features=features, classes=stored.classes)
+
+
+def _approximation(result: CalibratedResult) -> Any:
+    """Both bounds: belief against the lower, plausibility against the upper."""
+    axes = plt.subplots(1, 2, figsize=(10.0, 4.5), layout="constrained")[1]
+    for ax, bound in zip(axes, ("lower", "upper"), strict=True):
+        plot.approximation(result.compared, result.intervals, bound, ax=ax)
+    return axes
 
 
 def write_picture(

@@ -12,25 +12,38 @@ from credpart.profiles import ColumnProfile, Profiles, figure
 MOST_CLUSTERS = 12  # that a summary has room for
 LONGEST_NAME = 100  # letters
 MOST_COLUMNS = 2  # that a summary names for each cluster
+# Shares are expected ones, as the masses have them: not those of the objects counted beside them.
+# Belief and plausibility have their short names: longer ones would wrap the column to the right.
+SHARES = "expected share\n(Bel to Pl)"
 
 
 def short_profile(profiles: Profiles) -> Table:
     """For each cluster its size, and the columns that set it apart, with their means."""
     table = Table("cluster", box=None, pad_edge=False)
     table.add_column("objects", justify="right")
-    table.add_column("share (range)", justify="right", no_wrap=True)
+    table.add_column(SHARES, justify="right", no_wrap=True)
     table.add_column("set apart by (means; against all objects)", overflow="fold")
     for k in map(int, profiles.by_size[:MOST_CLUSTERS]):
         words = [_short(column).words(k) for column in profiles.set_apart(k)[:MOST_COLUMNS]]
         sizes = profiles.sizes
-        bounds = f"({100 * sizes.low[k]:.0f} to {100 * sizes.high[k]:.0f}%)"
+        bounds = f"({_hundredths(sizes.low[k])} to {_hundredths(sizes.high[k])}%)"
         table.add_row(
             Text(str(profiles.clusters[k])),
             figure(sizes.objects[k]),
-            f"{sizes.share[k]:.0%} {bounds}",
+            f"{_hundredths(sizes.share[k])}% {bounds}",
             Text(", ".join(words) or "no column"),
         )
     return table
+
+
+def _hundredths(share: float) -> str:
+    """A share in percent, without the sign; one decimal below 10.
+
+    >>> _hundredths(0.0672), _hundredths(0.0998), _hundredths(0.57)
+    ('6.7', '10', '57')
+    """
+    percent = 100.0 * share
+    return f"{percent:.1f}" if percent < 9.95 else f"{percent:.0f}"
 
 
 def left_out(profiles: Profiles) -> str:

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.segment import Segment
@@ -17,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from credpart._audit import Audit
-from credpart.cli.blocks import TextRow, in_blocks
+from credpart.cli.blocks import GAP, TextRow, in_blocks
 from credpart.cli.folder import FILES, Outcome
 from credpart.cli.profile_tables import full_profile, left_out, short_profile
 from credpart.cli.streams import harmless
@@ -29,12 +30,16 @@ from credpart.focal import check_cluster_names
 from credpart.metrics import confusion
 from credpart.mixture import Selection
 from credpart.partition import EvidentialPartition
-from credpart.partition.describe import PLACES, sets_by_word
+from credpart.partition.describe import PLACES, by_definition, sets_by_word
+from credpart.partition.doubt import WORDS
 from credpart.profiles import Profiles
 
 GRADES = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
 COVERAGES = ("coverage", "standard_error", "length")
 MOST_SETS = 8  # sets that are named; a screen has no room for more
+SHARES = (*WORDS, "misplaced")  # of the objects, in a comparison
+BETTER = "Better: adjusted_rand and credal_rand nearer to 1, misplaced nearer to 0."
+NO_CLASSES = "Without known classes none of these figures says which method is better."
 EMPTY_SET = "\N{EMPTY SET}"
 
 
@@ -86,8 +91,10 @@ def show_fit(title: str, summary: Mapping[str, Any], outcome: Outcome, folder: P
     )
     if summary["n_fitted"] < n:
         console.print(f"{summary['n_fitted']} rows were fitted, the others scored against them.")
-    console.print(_sets(partition))
-    console.print(escape(_maximum_mass(partition)))
+    console.print(_sets(partition, console.width))
+    if by_definition(partition):
+        console.print(by_definition(partition))
+    console.print(escape(_maximum_mass(partition, console.width)))
     if summary["weakening"] is not None:
         console.print(_weakening(summary["weakening"]))
     profiles = outcome.result.profiles()
@@ -121,24 +128,26 @@ def _confusion(console: Console, partition: EvidentialPartition, classes: ArrayL
         console.print(table)
 
 
-def _sets(partition: EvidentialPartition) -> Table:
+def _sets(partition: EvidentialPartition, width: int) -> Table:
     """How many objects are sure, and between which clusters the others are."""
     table = Table(box=None, pad_edge=False, show_header=False)
-    for word, sets in sets_by_word(partition).items():
-        total = sum(sets.values())
-        if not total:
-            continue
-        place = f"{PLACES[word]} {_listed(sets)}" if PLACES[word] else ""
-        table.add_row(word, f"{total}", f"{total / partition.n_objects:.1%}", place)
+    found = {word: sets for word, sets in sets_by_word(partition).items() if sets}
+    totals = {word: sum(sets.values()) for word, sets in found.items()}
+    shares = {word: f"{total / partition.n_objects:.1%}" for word, total in totals.items()}
+    longest = (found, map(str, totals.values()), shares.values())
+    room = width - sum(GAP + max(map(len, texts), default=0) for texts in longest)
+    for word, sets in found.items():
+        place = _listed(PLACES[word], sets, room) if PLACES[word] else ""
+        table.add_row(word, f"{totals[word]}", shares[word], place)
     for column in table.columns[1:3]:
         column.justify = "right"
     return table
 
 
-def _maximum_mass(partition: EvidentialPartition) -> str:
+def _maximum_mass(partition: EvidentialPartition, width: int) -> str:
     """How many objects have each set as that of their highest mass."""
     sets = {name: count for name, count in partition.counts().items() if count}
-    return f"Sets of maximum mass, sure or not: {_listed(sets)}"
+    return _listed("Sets of maximum mass, sure or not:", sets, width)
 
 
 def _weakening(amount: float) -> str:
@@ -152,11 +161,22 @@ def _weakening(amount: float) -> str:
     return f"Masses were weakened: each set gives {amount:.4g} to the set of all clusters."
 
 
-def _listed(sets: Mapping[str, int]) -> str:
+def _listed(head: str, sets: Mapping[str, int], width: int) -> str:
+    """The largest sets behind some words, in lines that part no set from its count.
+
+    >>> print(_listed("in", {"{1}": 40, "{2}": 30, "{3}": 20}, width=15))
+    in {1} 40
+    {2} 30  {3} 20
+    """
     largest = sorted(sets.items(), key=lambda item: -item[1])[:MOST_SETS]
-    text = "  ".join(f"{name} {count}" for name, count in largest)
+    parts = [f"{name} {count}" for name, count in largest]
     more = len(sets) - len(largest)
-    return f"{text}  and {more} more" if more else text
+    first, *others = [*parts, f"and {more} more"] if more else parts
+    lines = [f"{head} {first}"]
+    for part in others:
+        longer = f"{lines[-1]}{' ' * GAP}{part}"
+        lines = [*lines[:-1], longer] if cell_len(longer) <= width else [*lines, part]
+    return "\n".join(lines)
 
 
 def _trust(console: Console, diagnosis: Mapping[str, Any]) -> None:
@@ -202,11 +222,26 @@ def show_profiles(profiles: Profiles) -> None:
 def show_comparison_tables(found: Comparison) -> None:
     """Each method in figures, and how far they agree."""
     console = new_console()
-    for table in cells(found.table.T, "", console.width):
+    rows = [TextRow(str(name), [_told(name, v) for v in row]) for name, row in found.table.items()]
+    for table in in_blocks("", [str(name) for name in found.table.index], rows, console.width):
         console.print(table)
+    console.print(BETTER if "misplaced" in found.table else NO_CLASSES)
     console.print("\nCredal Rand index between the methods")
     for table in cells(found.agreement, "", console.width):
         console.print(table)
+
+
+def _told(name: Hashable, value: float) -> str:
+    """A figure of a comparison: shares of objects in percent, seconds with two digits.
+
+    >>> _told("sure", 0.1133), _told("seconds", 0.01261), _told("seconds", 123.4)
+    ('11.3%', '0.013', '123')
+    """
+    if name in SHARES:
+        return f"{value:.1%}"
+    if name == "seconds":
+        return f"{value:.2g}" if value < 10.0 else f"{value:.0f}"
+    return f"{value:.4g}"
 
 
 def show_audit(found: Audit, path: Path) -> None:

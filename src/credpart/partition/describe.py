@@ -142,7 +142,19 @@ def summary(partition: "EvidentialPartition") -> str:
         *word_lines(partition),
         f"mean nonspecificity: {partition.nonspecificity.mean():.3f}",
     ]
+    if by_definition(partition):
+        lines.insert(2, by_definition(partition))
     return "\n".join(lines)
+
+
+def by_definition(partition: "EvidentialPartition") -> str:
+    """Return what stands beside the shares of one cluster; empty if there are several.
+
+    Where masses may be on no cluster, that all objects are in the one is a finding.
+    """
+    if partition.n_clusters > 1 or not partition.focal_sets.any(axis=1).all():
+        return ""
+    return "With one cluster all objects are in it by definition."
 
 
 def word_lines(partition: "EvidentialPartition") -> list[str]:

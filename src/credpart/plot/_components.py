@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln, ndtr, stdtr
 
 from credpart._arrays import Array
-from credpart._messages import Message
+from credpart._messages import Message, Name
 from credpart.errors import InputError
 from credpart.mixture.families.base import Components
 from credpart.mixture.fit import MixtureFit
@@ -21,7 +21,7 @@ def check_numbers(fit: MixtureFit) -> None:
             "fit",
             "be a mixture of continuous laws to be drawn in a plane",
             Message(f"the model {fit.model!r}"),
-            "Use `plot.memberships`, which draws any partition.",
+            Message("Use ", Name("plot.memberships"), ", which draws any partition."),
         )
 
 

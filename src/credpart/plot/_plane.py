@@ -7,6 +7,7 @@ import numpy as np
 
 from credpart._arrays import Array, IntArray
 from credpart._checks import Table, check_data
+from credpart._messages import Message, Name
 from credpart.errors import InputError
 
 
@@ -33,7 +34,7 @@ def check_view(X: Any, n: int | None = None) -> Table:
             "X",
             "have at least 2 columns to be drawn in a plane",
             1,
-            "Use `plot.one_column` of a partition, or `plot.density` of a fit.",
+            Message("Use ", Name("plot.one_column"), " or ", Name("plot.density"), "."),
         )
     return table
 

@@ -27,6 +27,7 @@ from credpart.plot._canvas import (
     marker_key,
     name_places,
     new_axes,
+    note,
     object_names,
     plain,
 )
@@ -34,6 +35,7 @@ from credpart.plot._palette import GREY, OUTLIER_SYMBOL, SYMBOLS, colours, symbo
 from credpart.plot._plane import Plane, check_view, class_codes, plane
 
 Features = Sequence[int | str] | None
+MOST_CLASSES = 6  # more symbols beside as many colours are told apart by nobody
 FEWEST = 8  # points from which on some can be called far from the others
 HALO = withStroke(linewidth=3.0, foreground="white")  # else objects of its colour hide a line
 NEAR_EDGE = 0.75  # share of the width and of the height from which on names stand on the other side
@@ -71,10 +73,16 @@ class Scene:
             names = check_cluster_names(None, names)
         own = np.where(labels < 0, OUTLIER_SYMBOL, labels)
         known, codes = class_codes(classes, len(labels)) if classes is not None else ([], own)
-        if classes is None and len(labels) > MOST_SYMBOLS:
+        n_left_out = len(known) if len(known) > MOST_CLASSES else 0
+        if n_left_out:
+            known, codes = [], own
+        if not known and len(labels) > MOST_SYMBOLS:
             codes = np.zeros_like(labels)
         points, palette = view.project(table.values), colours(len(names))
-        return cls(new_axes(ax), view, points, labels, palette, names, known, codes)
+        ax = new_axes(ax)
+        if n_left_out:
+            note(ax, f"the {n_left_out:,} known classes are too many to have symbols")
+        return cls(ax, view, points, labels, palette, names, known, codes)
 
     def draw(self, area: ArrayLike | None = None, depth: ArrayLike = 1.0) -> None:
         """Draw the objects: clusters as colours, true classes (or clusters again) as symbols.

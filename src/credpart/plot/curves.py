@@ -83,6 +83,7 @@ def _curves(table: "pd.DataFrame", label: str, told: str, ax: Axes) -> Axes:
     span = best - low or 1.0
     ax.set_ylim(low - MARGIN * span, best + MARGIN * span)
     ax.set_xticks(numbers)
+    ax.ticklabel_format(axis="y", useOffset=False, style="plain")
     ax.set(xlabel="number of clusters", ylabel=label)
     ax.set_title(told, fontsize="medium", loc="left")
     _name_lines(ax, values, [plain(model) for model in table], styles, low)
@@ -107,6 +108,7 @@ def _dots(table: "pd.DataFrame", label: str, told: str, ax: Axes) -> Axes:
         )  # fmt: skip
     ax.set(xlim=(edge, best + MARGIN * span), ylim=(-0.7, len(values) - 0.3))
     ax.set_yticks(places, [plain(name) for name in values.index])
+    ax.ticklabel_format(axis="x", useOffset=False, style="plain")
     ax.set(xlabel=label, ylabel="model")
     ax.set_title(told, fontsize="medium", loc="left")
     return ax

@@ -56,7 +56,7 @@ def partition(
         By name or number; None takes the only two, or the first two principal components.
     classes : array of shape (n,), optional
         True classes, drawn as symbols; colours are the clusters of maximum plausibility.
-        Without them symbols say the clusters once more.
+        Without them, or if they are more than six, symbols say the clusters once more.
     rule : {"mass", "dominance"}
         As in `EvidentialPartition.lower_approximation`.
     annotate : iterable of int
@@ -142,8 +142,9 @@ def classification(
     X, features, classes, ax
         As in `partition`.
     radius : float
-        Mahalanobis distance of the ellipses from their centres; 1 as in mclust.  Centres and
-        covariances are those of normal components, else those of the objects by posteriors.
+        Mahalanobis distance of the ellipses from their centres; 1 as in mclust.  In the
+        plane an ellipse holds ``1 - exp(-radius^2 / 2)`` of a normal cluster.  Centres and covariances are
+        those of normal components, else those of the objects by posteriors.
 
     Examples
     --------
@@ -165,10 +166,13 @@ def classification(
     means, covariances = scene.view.project(means), axes.T @ covariances @ axes
     for mean, covariance, colour in zip(means, covariances, scene.palette, strict=True):
         scene.ax.add_patch(ellipse(mean, covariance, radius, colour))
+    share = -100.0 * np.expm1(-(radius**2) / 2.0)  # chi-squared with two degrees of freedom
+    label = f"ellipse: {share:.0f} % of\na normal cluster"
+    keys = [Line2D([], [], color=GREY, linewidth=1.5, label=label)]
     if scene.named:  # a name would hide the centre that it stands on
-        return scene.finish([])
+        return scene.finish(keys)
     scene.ax.plot(*means.T, "k*", markersize=8, markeredgecolor="white", markeredgewidth=0.5)
-    return scene.finish([marker_key("centre", "*", "black")])
+    return scene.finish([marker_key("centre", "*", "black"), *keys])
 
 
 def uncertainty(
@@ -211,7 +215,7 @@ def uncertainty(
         marker_key(f"{share * largest:.2g}", "o", GREY, float(np.sqrt(size)))
         for share, size in zip(shares, uncertain_area(shares, len(X)), strict=True)
     ]
-    note(scene.ax, "of the single fit, without replicates; for doubt see plot.doubt")
+    note(scene.ax, "of the single fit, without replicates; for doubt see the map of doubt")
     head = Line2D([], [], linestyle="", label="1 − largest posterior\nprobability of the fit:")
     return scene.finish([head, *keys])
 

@@ -202,7 +202,7 @@ def approximation(
     x, y = side.interval(intervals), side.approximation(partition)
     ax = _square(ax)
     draw_cloud(ax, x, y)
-    note(ax, f"root mean square distance {np.sqrt(np.mean((x - y) ** 2)):.3f}")
+    note(ax, f"RMSE of this bound: {np.sqrt(np.mean((x - y) ** 2)):.3f}")
     ax.set(xlabel=f"{side.letters} ({100 * intervals.level:g} %)", ylabel=side.name)
     return ax
 

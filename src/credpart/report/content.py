@@ -17,7 +17,7 @@ from credpart.metrics import adjusted_rand, confusion
 from credpart.mixture.models import NOISE
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
-from credpart.partition.describe import partition_doubt, sets_by_word
+from credpart.partition.describe import by_definition, partition_doubt, sets_by_word
 from credpart.partition.doubt import THRESHOLD, WORDS, possible_words, word_codes
 from credpart.plot._palette import GREY
 from credpart.report.charts import Shade, density_shades, svg_colours
@@ -25,6 +25,7 @@ from credpart.result import CalibratedResult
 
 MOST_PAIRED = 1200  # objects whose pairs are compared; of more a sample is taken
 MOST_SETS = 10  # columns of a table of classes against sets
+MANY_UNDECIDED = 0.15  # share above which the data are said to be too few
 MOST_NAMED = 3  # sets of a class where there is no room for a table
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas")
 LETTERS = {"E": "equal", "V": "varying", "I": "along the axes"}
@@ -84,7 +85,8 @@ class Summary(NamedTuple):
     between: list[tuple[str, int, int]]  # clusters, and how many objects overlap or are undecided
     threshold: str
     n_outlying: int
-    is_all_undecided: bool  # no object overlaps, and some are undecided
+    on_no_overlap: str  # what it means that no object overlaps; empty if it needs no words
+    by_definition: str  # of the sure objects; empty unless there is one cluster
     map: list[Shade]  # undecided part against overlap, of all objects but the outlying ones
 
 
@@ -125,10 +127,27 @@ def summary(partition: EvidentialPartition) -> Summary:
         _between(partition),
         f"{THRESHOLD:g}",
         int(is_outlying.sum()),
-        not (codes == WORDS.index("overlapping")).any()
-        and bool((codes == WORDS.index("undecided")).any()),
+        _on_no_overlap(table.sum(axis=0)),
+        by_definition(partition),
         density_shades(doubt.overlap[~is_outlying], doubt.undecided[~is_outlying]),
     )
+
+
+def _on_no_overlap(counts: IntArray) -> str:
+    """What it means that no object overlaps where some are undecided.
+
+    >>> _on_no_overlap(np.array([9, 0, 1, 0]))
+    'No object overlaps; of the one that is undecided the data do not tell whether it does.'
+    """
+    k = int(counts[WORDS.index("undecided")])
+    if counts[WORDS.index("overlapping")] or not k:
+        return ""
+    if k > MANY_UNDECIDED * counts.sum():
+        return (
+            "0 overlapping does not mean that the clusters are apart: the data are too few to tell."
+        )
+    which, does = ("one that is", "it does") if k == 1 else (f"{k:,} that are", "they do")
+    return f"No object overlaps; of the {which} undecided the data do not tell whether {does}."
 
 
 def _word_rows(words: Sequence[str], counts: IntArray) -> list[WordRow]:

@@ -40,9 +40,11 @@ class AuditSection(NamedTuple):
     is_reached: bool
     sense: str  # of the coverage against what is asked for, see `_sense`
     tolerance: str  # percentage points that the coverage may be below it
+    may_be_chance: bool  # two standard errors more would be the coverage asked for
     is_partition_short: bool  # belief to plausibility covers less than is asked for
     n_datasets: int
     n_replicates: int
+    n_clusters: int
     origin: str  # what they were drawn from
     remarks: str  # which models they were drawn from, and what failed; may be empty
     by_level: list[CoverageRow]
@@ -69,11 +71,13 @@ def audit_section(found: Audit) -> AuditSection:
         is_reached=found.is_reached,
         sense=_sense(found),
         tolerance=f"{100.0 * SHORTFALL:g}",
+        may_be_chance=bool(found.coverage + ERRORS * found.standard_error >= nominal),
         is_partition_short=bool(
             found.coverage_partition + ERRORS * found.standard_error_partition < nominal
         ),
         n_datasets=found.n_datasets - found.n_failed,
         n_replicates=found.n_replicates,
+        n_clusters=found.n_clusters,
         origin="the fitted mixture" if len(found.truths) == 1 else found.origin,
         remarks="; ".join(found.remarks),
         by_level=[
