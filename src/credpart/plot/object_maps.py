@@ -142,8 +142,8 @@ def classification(
     X, features, classes, ax
         As in `partition`.
     radius : float
-        Mahalanobis distance of the ellipses from their centres; 1 as in mclust.  In the
-        plane an ellipse holds ``1 - exp(-radius^2 / 2)`` of a normal cluster.  Centres and covariances are
+        Mahalanobis distance of the ellipses from their centres; 1 as in mclust.  In the plane an
+        ellipse holds ``1 - exp(-radius^2 / 2)`` of a normal cluster.  Centres and covariances are
         those of normal components, else those of the objects by posteriors.
 
     Examples
