@@ -525,6 +525,23 @@ def test_smallest_cluster(evidence, smallest, expected):
     assert "3.0 parameters" in found.text
 
 
+def test_what_is_advised_is_not_far_behind_the_best(evidence):
+    X = load_iris().X.to_numpy()
+    selection = select_mixture(X, [2, 3], ["VEV", "VVV"])
+    chosen, simpler, best = (selection.fits[cell] for cell in ((3, "VEV"), (2, "VEV"), (3, "VVV")))
+
+    def with_leads(simple, other):
+        fits = {
+            (3, "VEV"): chosen,
+            (2, "VEV"): replace(simpler, loglik=simpler.loglik + (simple - simpler.bic) / 2),
+            (3, "VVV"): replace(best, loglik=best.loglik + (other - best.bic) / 2),
+        }
+        return evidence._replace(selection=replace(selection, fits=fits), mixture=chosen)
+
+    assert findings._simpler(with_leads(chosen.bic - 4, chosen.bic + 1))[1] != ""
+    assert findings._simpler(with_leads(chosen.bic - 4, chosen.bic + 3))[1] == ""
+
+
 def test_fewer_clusters_than_one_are_not_advised(evidence):
     mixture = replace(fit_mixture(GOOD, 1, "EII"), status=Status.REGULARISED)
     one = evidence._replace(mixture=mixture, sizes=np.ones(1), normality=table(np.nan))

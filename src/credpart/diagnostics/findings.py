@@ -591,13 +591,15 @@ def _simpler(seen: Evidence) -> tuple[str, str]:
     nested = special_cases(chosen.model)
     leads = {cell: fit.bic - chosen.bic for cell, fit in seen.selection.fits.items()}
     if isinstance(seen.rivals, Rivals):
-        rows = seen.rivals.table[["n_clusters", "model", "lead"]].itertuples(index=False)
+        table = seen.rivals.table[seen.rivals.table["lead_aicc"] != -np.inf]
+        rows = table[["n_clusters", "model", "lead"]].itertuples(index=False)
         leads = {(int(c), str(model)): float(lead) for c, model, lead in rows} | leads
+    # Behind the best of all by less than strong evidence: else the next verdict would object.
+    least = max(leads.values()) - STRONG
     simpler = {
         (c, model): lead
         for (c, model), lead in leads.items()
-        if lead > -STRONG
-        and (c < chosen.n_clusters or (c == chosen.n_clusters and model in nested))
+        if lead > least and (c < chosen.n_clusters or (c == chosen.n_clusters and model in nested))
     }
     if not leads.keys() - {chosen.cell}:
         fewer = "fewer clusters or " if chosen.n_clusters > 1 else ""
