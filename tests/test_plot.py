@@ -20,8 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from scipy.spatial import ConvexHull
 from scipy.spatial.distance import squareform
-from scipy.stats import chi2
-from scipy.stats import multivariate_normal
+from scipy.stats import chi2, multivariate_normal
 from sklearn.exceptions import NotFittedError
 
 from credpart import (

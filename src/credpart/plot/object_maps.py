@@ -143,8 +143,8 @@ def classification(
         As in `partition`.
     radius : float
         Mahalanobis distance of the ellipses from their centres; 1 as in mclust.  In the
-        plane an ellipse holds ``1 - exp(-radius^2 / 2)`` of a normal cluster.  Centres and covariances are
-        those of normal components, else those of the objects by posteriors.
+        plane an ellipse holds ``1 - exp(-radius^2 / 2)`` of a normal cluster.  Centres and
+        covariances are those of normal components, else those of the objects by posteriors.
 
     Examples
     --------
