@@ -649,12 +649,12 @@ def test_with_one_cluster_there_is_nothing_to_match(evidence):
 
 @pytest.mark.parametrize(
     ("number", "expected"),
-    [(None, "ok"), (10, "ok"), (9, "caution"), (5, "caution"), (4, "problem")],
+    [(None, "note"), (10, "ok"), (9, "caution"), (5, "caution"), (4, "problem")],
 )
 def test_few_groups_are_told(evidence, number, expected):
     found = findings.groups(evidence._replace(n_groups=number))
     assert found.severity == expected
-    assert ("Gather more groups" in found.advice) == (expected != "ok")
+    assert ("Gather more groups" in found.advice) == (number is not None and number < 10)
 
 
 def test_groups_are_counted_where_they_hold_several_objects():
@@ -664,7 +664,7 @@ def test_groups_are_counted_where_they_hold_several_objects():
         few = diagnose(model.fit(X, groups=np.arange(60) % 4), audit=0, rivals=False)
     assert "4 groups were drawn" in {f.topic: f.text for f in few.findings}["groups"]
     alone = diagnose(model.fit(X, groups=np.arange(60)), audit=0, rivals=False)
-    assert {f.topic: f.severity for f in alone.findings}["groups"] == "ok"
+    assert {f.topic: f.severity for f in alone.findings}["groups"] == "note"
 
 
 def test_a_model_that_was_taken_for_granted_is_chosen_again_in_an_audit(monkeypatch):

@@ -290,7 +290,7 @@ def groups(seen: Evidence) -> Finding:
     """Whether there are enough groups to draw from."""
     topic, n = "groups", seen.n_groups
     if n is None:
-        return Finding(topic, "ok", "objects were drawn one by one", "")
+        return Finding(topic, "note", "none were given: objects are taken as independent", "")
     text = f"{n} groups were drawn"
     severity = _graded(n, GROUPS, FEW_GROUPS)
     if severity == "ok":
