@@ -26,7 +26,7 @@ from credpart import (
 from credpart._audit import level_for, levels_to_try, share
 from credpart._random import integer_seed
 from credpart.cli import main
-from credpart.datasets import make_mixture1, make_mixture3, make_survey
+from credpart.datasets import load_iris, make_mixture1, make_mixture3, make_survey
 from credpart.errors import (
     CredpartWarning,
     DataError,
@@ -497,3 +497,30 @@ def test_models_that_coincide_are_one_truth():
     assert len(fits) == 3  # spherical, diagonal and full
     assert len({fit.n_parameters for fit in fits}) == 3
     assert chances.sum() == pytest.approx(1.0)
+
+
+def test_a_truth_that_is_not_the_fitted_mixture_is_named(found):
+    other = replace(found, truths={"VVV": 8}, model="EII", n_clusters=3)
+    assert other.verdict.startswith("If the fit of VVV with 3 clusters is true, ")
+    assert "drawn from the fits of VVV (8)" in other.basis
+    own = replace(found, truths={"EII": 8}, model="EII")
+    assert own.verdict.startswith("If the mixture is true, ")
+    assert own.remarks == []
+
+
+def test_audits_that_do_not_name_truths_were_drawn_from_the_fit(found):
+    told = json.loads(encoded(found))
+    del told["truths"]
+    assert _audit.Audit.from_dict(told).truths == {found.model: found.n_datasets}
+
+
+def test_a_standard_error_that_is_not_known_is_not_told(found):
+    assert "nan" not in replace(found, standard_error=float("nan")).verdict
+
+
+def test_mixtures_with_as_many_parameters_as_objects_are_no_truths():
+    X = load_iris().X.to_numpy()[::5]
+    result = CalibratedClustering(3, n_replicates=10, level=0.8, random_state=0).fit(X).result_
+    fits, _ = _audit.plausible_mixtures(result)
+    assert all(fit.n_parameters < 29 for fit in fits[1:])
+    assert any(fit.n_parameters >= 29 for fit in result.selection.fits.values())

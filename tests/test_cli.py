@@ -214,6 +214,19 @@ def test_report_is_made_again(fitted, tmp_path):
     assert run("report", fitted, "--out", tmp_path / "page.html") == 2
 
 
+@pytest.mark.parametrize(
+    "typed", [("fit", "iris"), ("fit", "iris", "--dry-run"), ("report", "FOLDER")]
+)
+def test_what_is_a_folder_or_a_page_does_not_go_to_standard_output(
+    typed, fitted, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    words = [fitted if word == "FOLDER" else word for word in typed]
+    assert run(*words, "--out", "-") == 2
+    assert "--out must name a f" in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_folder_named_as_a_data_set_hides_it_only_by_its_path(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run("fit", "iris", *QUICK, "--out", "iris", "--quiet") == 0

@@ -106,8 +106,8 @@ class Audit:
     model, n_clusters, loglik
         The fitted mixture.
     truths : mapping
-        How many data sets were drawn from the fit of each model: of the fitted mixture, and of
-        others with as many clusters that the selection left plausible.
+        How many data sets were drawn from the fit of each model: of the fitted mixture, of others
+        with as many clusters, or of these alone where they are far more plausible.
 
     Examples
     --------
@@ -177,13 +177,16 @@ class Audit:
         return "problem" if coverage + error < wanted - GREAT_SHORTFALL else "caution"
 
     @property
+    def covered(self) -> str:
+        """The coverage and its standard error, which one data set does not have."""
+        error = self.standard_error
+        known = "" if np.isnan(error) else f" (standard error {_percent(error)})"
+        return f"{_percent(self.coverage)} of the pairs{known}"
+
+    @property
     def verdict(self) -> Message:
         """What the audit says, in two sentences."""
-        found = (
-            f"{self.premise}, {_percent(self.level)} intervals cover "
-            f"{_percent(self.coverage)} of the pairs (standard error "
-            f"{_percent(self.standard_error)}). "
-        )
+        found = f"{self.premise}, {_percent(self.level)} intervals cover {self.covered}. "
         wanted = f"for a coverage of {_percent(self.nominal_level)}"
         if self.n_clusters == 1:
             return Message(found, "With one cluster that says nothing: any two objects are in it.")
@@ -204,16 +207,25 @@ class Audit:
         return Message(found, "On these data sets, use ", level, f" {wanted}.")
 
     @property
+    def is_own(self) -> bool:
+        """Whether all data sets were drawn from the fitted mixture."""
+        return set(self.truths) == {self.model}
+
+    @property
     def origin(self) -> str:
         """Where the data sets are from."""
-        models = len(self.truths)
-        return "the mixture" if models == 1 else f"{models} fits with {self.n_clusters} clusters"
+        if self.is_own:
+            return "the mixture"
+        with_clusters = f"with {self.n_clusters} cluster{'s' * (self.n_clusters != 1)}"
+        if len(self.truths) == 1:
+            return f"the fit of {next(iter(self.truths))} {with_clusters}"
+        return f"{len(self.truths)} fits {with_clusters}"
 
     @property
     def premise(self) -> str:
         """What is taken for true."""
         if len(self.truths) == 1:
-            return "If the mixture is true"
+            return f"If {self.origin} is true"
         return f"On average over {self.origin}, by their weights"
 
     def summary(self) -> str:
@@ -249,7 +261,7 @@ class Audit:
     def remarks(self) -> list[str]:
         """The models that were drawn from, if there are several, and what failed."""
         found = []
-        if len(self.truths) > 1:
+        if not self.is_own:
             listed = ", ".join(f"{model} ({count})" for model, count in self.truths.items())
             found.append(f"drawn from the fits of {listed}")
         if self.n_failed:
@@ -269,8 +281,10 @@ class Audit:
         """The audit that `to_dict` gave."""
         kinds = {name: kind for name, kind in cls.__annotations__.items() if kind in PLAIN}
         plain = {name: PLAIN[kind](values[name]) for name, kind in kinds.items()}
+        # Audits that do not say it were drawn from the fit alone.
+        told = {"truths": {values["model"]: values["n_datasets"]}, **values}
         failures, truths = (
-            {str(key): int(count) for key, count in values[name].items()}
+            {str(key): int(count) for key, count in told[name].items()}
             for name in ("failures", "truths")
         )
         by_decile = _table(values["by_decile"], "P")
@@ -533,12 +547,14 @@ def plausible_mixtures(result: CalibratedResult) -> tuple[list[MixtureFit], Arra
     """Fits that may be the truth of an audit, and the chance of each: the fitted one comes first.
 
     They are those of the selection with as many clusters as the fitted mixture.  Models that
-    coincide, as many do with one cluster, count once.
+    coincide, as many do with one cluster, count once.  Mixtures with as many parameters as there
+    are objects are left out: their likelihood says nothing.
     """
     fits = [result.mixture]
     for fit in result.selection.fits.values():
+        is_alike = fit.n_clusters == result.mixture.n_clusters and fit.is_determined
         is_new = not any(fit.coincides_with(known) for known in fits)
-        if is_new and fit.n_clusters == result.mixture.n_clusters and can_sample(fit):
+        if is_alike and is_new and can_sample(fit):
             fits.append(fit)
     values = np.array([hannan_quinn(fit) for fit in fits])
     chances = np.exp((values - values.max()) / 2.0)

@@ -266,3 +266,13 @@ def test_warnings_about_the_data_point_at_the_caller(call, cloud):
         call(np.column_stack([cloud, np.ones(len(cloud))]))
     assert {warning.category for warning in caught} == {DataWarning}
     assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_mixtures_coincide_if_only_their_names_differ():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    one = {name: fit_mixture(X, 1, name) for name in ("EEI", "VVI", "EEE")}
+    assert one["EEI"].coincides_with(one["VVI"])
+    assert not one["EEI"].coincides_with(one["EEE"])
+    # As many parameters, and likelihoods that differ by little of a large number.
+    near = dataclasses.replace(one["EEI"], loglik=one["EEI"].loglik * (1.0 + 1e-6))
+    assert not near.coincides_with(one["EEI"])

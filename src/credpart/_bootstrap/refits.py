@@ -2,7 +2,7 @@
 
 With several fits, which differ in their family, covariance structure or number of clusters, these
 are chosen again in every replicate: choosing them once, and forgetting that they were chosen, makes
-intervals too short.  Two things keep this cheap.  Models that have no real chance are found by a
+intervals too short.  Two things keep this cheap.  Models that are not worth trying are found by a
 first few replicates, and left out of the others.  And all models are run to a loose tolerance
 first; only those that may still win a replicate go on to the tight one.
 """
@@ -38,6 +38,7 @@ LOOSE = 1e-6  # tolerance of the first round; at 1e-5 EM has often not converged
 ALLOWANCE = 10.0
 MORE_ITERATIONS = 100.0
 FEW_PILOTS = 2.0  # with so many, a model is left out only if it is twice as far behind
+LEAST_DEVIATION = 1.0  # of a deficit, on the scale of the criterion
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +83,16 @@ def worth_trying(pilots: Sequence[RefittedChunk]) -> BoolArray:
     """Which models (fits,) the replicates after these pilots try.
 
     Let the deficit of a model be the best criterion of a replicate less its own, after the first
-    round.  A model is left out if it won no pilot and its mean deficit, over the pilots in which
-    its refit was sound, exceeds `N_DEVIATIONS` standard deviations of the deficit; so it is if no
-    refit was sound.  Few pilots know the deviation poorly, and ask for a larger mean.
+    round.  A model is left out if no refit was sound, or if it won no pilot and its mean deficit,
+    over the pilots in which its refit was sound, exceeds `N_DEVIATIONS` standard deviations of the
+    deficit.  Few pilots know that deviation poorly, so it is multiplied by
+    ``1 + FEW_PILOTS / (sound pilots)``, and is `LEAST_DEVIATION` at least.
     The first fit is always kept: parametric samples are drawn from it.
     """
     deficit = np.ma.masked_invalid(np.concatenate([pilot.deficit for pilot in pilots]))
     with np.errstate(over="ignore"):  # that of a model that hardly fits at all may be that large
         mean, deviation = deficit.mean(axis=0).filled(np.inf), deficit.std(axis=0).filled(0.0)
-    deviation = np.maximum(deviation, 1.0)  # on the scale of the criterion
+    deviation = np.maximum(deviation, LEAST_DEVIATION)
     n_sound = np.maximum(deficit.count(axis=0), 1)
     most = N_DEVIATIONS * (1.0 + FEW_PILOTS / n_sound) * deviation
     is_kept: BoolArray = (mean <= most) | (deficit == 0.0).any(axis=0).filled(False)

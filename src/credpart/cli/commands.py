@@ -12,7 +12,7 @@ from credpart import __version__
 from credpart._columns import columns_of_text
 from credpart._files import new_file, write_or_rescue
 from credpart._progress import shown
-from credpart.cli.completion import STANDARD_OUTPUT, claim, table_file
+from credpart.cli.completion import STANDARD_OUTPUT, claim, refuse_stream, table_file
 from credpart.cli.fitting import (
     check_jobs,
     collected_warnings,
@@ -156,6 +156,7 @@ def show_profile(path: Path, out: Path | None, *, force: bool, quiet: bool) -> N
 
 def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
     """Write the report of a stored model; that of a folder that ``fit`` made is replaced."""
+    refuse_stream(out, "a file")
     stored = stored_model(path)
     around = path if path.is_dir() else path.parent
     target = out or around / "report.html"

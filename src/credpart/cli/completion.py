@@ -41,6 +41,12 @@ def complete_results() -> str:
     return " ".join(f"The result in {path!r} is complete." for path in paths)
 
 
+def refuse_stream(path: Path | None, what: str, remedy: str = "") -> None:
+    """Refuse standard output for what is a file or a folder."""
+    if path == STANDARD_OUTPUT:
+        raise InputError("out", f"name {what}", str(path), remedy)
+
+
 @contextmanager
 def table_file(
     path: Path | None, *, force: bool, raw_text: bool = False
@@ -51,9 +57,7 @@ def table_file(
     """
     from credpart.cli.table_files import writer_of
 
-    if path == STANDARD_OUTPUT:
-        remedy = "Without --out the result goes to standard output."
-        raise InputError("out", "name a file", str(path), remedy)
+    refuse_stream(path, "a file", "Without --out the result goes to standard output.")
     if path is None:
         yield lambda table: None
         return

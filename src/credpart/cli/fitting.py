@@ -17,7 +17,7 @@ from credpart._files import new_folder, write_or_rescue
 from credpart._messages import Message, RowNumber, Setting
 from credpart._progress import shown
 from credpart._random import random_generator
-from credpart.cli.completion import claim
+from credpart.cli.completion import claim, refuse_stream
 from credpart.cli.folder import FILES, OURS, Outcome, Request, Summary, describe
 from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks, kept_remarks
@@ -36,6 +36,7 @@ from credpart.tables.sources import STANDARD_INPUT
 
 def fit_and_write(request: Request, out: Path | None, *, force: bool, quiet: bool) -> None:
     """Fit the model, and write the folder, which is claimed before anything is computed."""
+    refuse_stream(out, "a folder")
     folder = out or default_folder(request.source)
     with new_folder(folder, OURS, overwrite=force) as partial:
         claim(folder, partial)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from joblib import parallel_config
 
 from credpart._messages import Message
+from credpart.cli.completion import refuse_stream
 from credpart.cli.fitting import check_jobs, collected_warnings
 from credpart.cli.folder import Request
 from credpart.cli.reading import OPTIONS as READING
@@ -47,6 +48,7 @@ def fit_partitions(
 ) -> None:
     """Cluster all partitions, and write the folder; or say what it would take."""
     source = request.source
+    refuse_stream(out, "a folder")
     if request.more:
         got = Message(f"{len(request.more) + 1} of them")
         remedy = "A pattern such as 'cells/*.parquet', or a folder, is one source."

@@ -468,8 +468,7 @@ def _verdict(grade: str, worst: Finding, seen: Evidence) -> Message:
     if isinstance(seen.audit, str):
         level = "; whether its intervals hold their level was not checked (no audit)"
     elif coverage(seen).severity == "ok":
-        is_one = len(seen.audit.truths) == 1
-        right = "the model is right" if is_one else "a model of the audit is right"
+        right = "the model is right" if seen.audit.is_own else "a model of the audit is right"
         level = f": if {right}, its intervals can be taken at their level"
         if seen.audit.severity_partition in ("caution", "problem"):
             share = f"{100.0 * seen.audit.coverage_partition:.3g} %"

@@ -142,8 +142,7 @@ def coverage(seen: Evidence) -> Finding:
     wanted, again = found.nominal_level, change_of((Setting("selection", "each"),))
     text = (
         f"on {found.n_datasets - found.n_failed} data sets drawn from {found.origin}, "
-        f"{_percent(found.level)} intervals cover {_percent(found.coverage)} of the pairs "
-        f"(standard error {_percent(found.standard_error)})"
+        f"{_percent(found.level)} intervals cover {found.covered}"
     )
     severity = found.severity
     if found.n_clusters == 1:
@@ -290,7 +289,12 @@ def groups(seen: Evidence) -> Finding:
     """Whether there are enough groups to draw from."""
     topic, n = "groups", seen.n_groups
     if n is None:
-        return Finding(topic, "note", "none were given: objects are taken as independent", "")
+        return Finding(
+            topic,
+            "note",
+            "no groups of several objects were given: objects are taken as independent",
+            "",
+        )
     text = f"{n} groups were drawn"
     severity = _graded(n, GROUPS, FEW_GROUPS)
     if severity == "ok":
@@ -391,7 +395,8 @@ def structure(seen: Evidence) -> Finding:
     """How often the replicates chose each model."""
     topic, chosen, name = "structure", seen.replicates.chosen(), seen.mixture.model
     if seen.is_model_taken_for_granted:
-        text = f"model {name} was chosen once, as if it had been known: the intervals are too short"
+        text = f"model {name} was chosen once: the intervals do not allow for another choice"
+        text += ", and an audit sees only a part of that" if seen.is_audited else ""
         change = change_of((Setting("selection", "each"),))
         return Finding(topic, "caution", text, CHOOSE_AGAIN, change)
     B = len(seen.replicates)
@@ -589,7 +594,11 @@ def _simpler(seen: Evidence) -> tuple[str, str]:
     """
     chosen, what = seen.mixture, "objects" if seen.n_groups is None else "groups"
     nested = special_cases(chosen.model)
-    leads = {cell: fit.bic - chosen.bic for cell, fit in seen.selection.fits.items()}
+    leads = {
+        cell: fit.bic - chosen.bic
+        for cell, fit in seen.selection.fits.items()
+        if fit.is_determined or cell == chosen.cell
+    }
     if isinstance(seen.rivals, Rivals):
         table = seen.rivals.table[seen.rivals.table["lead_aicc"] != -np.inf]
         rows = table[["n_clusters", "model", "lead"]].itertuples(index=False)

@@ -51,7 +51,7 @@ from credpart.mixture.search.outliers import starts_without_outliers
 from credpart.mixture.search.subsample import Search, subsample
 
 N_STARTS = 4
-ROUNDING = 1e-6  # relative difference of log-likelihoods that do not differ
+ROUNDING = 1e-9  # relative difference of log-likelihoods that do not differ
 
 
 class Regularization(NamedTuple):
@@ -196,6 +196,11 @@ class MixtureFit:
         numbers = self.loglik, self.n_parameters, self.log_certainty
         loglik, n_parameters, certainty = map(np.array, numbers)
         return float(value(loglik, n_parameters, self.n_objects, lambda: certainty))
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether there are more objects than parameters, as AICc asks too."""
+        return self.n_parameters < self.n_objects - 1.0
 
     def coincides_with(self, other: "MixtureFit") -> bool:
         """Whether this is the same mixture under another name, as for many with one cluster."""

@@ -78,7 +78,7 @@ def audit_section(found: Audit) -> AuditSection:
         n_datasets=found.n_datasets - found.n_failed,
         n_replicates=found.n_replicates,
         n_clusters=found.n_clusters,
-        origin="the fitted mixture" if len(found.truths) == 1 else found.origin,
+        origin="the fitted mixture" if found.is_own else found.origin,
         remarks="; ".join(found.remarks),
         by_level=[
             _row(percent(at), "", found.by_level.loc[at], is_own=bool(np.isclose(at, level)))
