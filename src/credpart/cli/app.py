@@ -144,7 +144,7 @@ def predict(
     source: o.Source,
     table: Table,
     jobs: o.Jobs = None,
-    out: o.TableFile = None,
+    out: o.TableFileOrStream = None,
     raw_text: o.RawText = False,
     force: o.Force = False,
     quiet: o.Quiet = False,
@@ -226,7 +226,7 @@ def datasets(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Print this one as CSV")
     ] = None,
-    out: o.TableFile = None,
+    out: o.TableFileOrStream = None,
     force: o.Force = False,
 ) -> None:
     """List the bundled data sets, or print one as CSV."""

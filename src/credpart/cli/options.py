@@ -286,6 +286,15 @@ TableFile = Annotated[
         rich_help_panel=RUN,
     ),
 ]
+TableFileOrStream = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="File to write: .csv, .tsv, .parquet, .xlsx or .h5ad; or - for standard output",
+        rich_help_panel=RUN,
+    ),
+]
 Fitted = Annotated[
     Path,
     typer.Argument(
