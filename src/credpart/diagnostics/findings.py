@@ -45,7 +45,7 @@ COVERED, HARDLY_COVERED = 0.9, 0.5
 STRONG = 6.0
 FULL = 5  # clusters up to which all sets of them are advised
 OMEGA, WEAKEN = Setting("omega", True), Setting("weaken", True)
-RECALIBRATE = Setting("recalibrate", True)
+RECALIBRATE, EACH = Setting("recalibrate", True), Setting("selection", "each")
 
 NOTHING_SIMPLER = "No simpler mixture explains the data as well, and no setting helps: gather more "
 NO_OTHER_MASSES = "No other masses help: read the intervals beside them."
@@ -139,7 +139,7 @@ def coverage(seen: Evidence) -> Finding:
     topic, found = "level", seen.audit
     if isinstance(found, str):
         return Finding(topic, "note", Message("no audit was made: ", found), "")
-    wanted, again = found.nominal_level, change_of((Setting("selection", "each"),))
+    wanted = found.nominal_level
     text = (
         f"on {found.n_datasets - found.n_failed} data sets drawn from {found.origin}, "
         f"{_percent(found.level)} intervals cover {found.covered}"
@@ -158,7 +158,7 @@ def coverage(seen: Evidence) -> Finding:
     if severity in ("ok", "note"):
         return Finding(topic, severity, text, "")
     if seen.is_model_taken_for_granted:
-        return Finding(topic, severity, text, CHOOSE_AGAIN, again)
+        return Finding(topic, severity, text, CHOOSE_AGAIN, change_of((EACH,)))
     if not found.is_reached:
         advice, change = _simpler(seen)
         text += (
@@ -218,7 +218,7 @@ def rival_models(seen: Evidence) -> Finding:
     if c != seen.mixture.n_clusters or is_tried:
         advice = f"The data do not decide between {two}, and no setting does: report both answers."
         return Finding(topic, "caution", text, advice, change)
-    both = Setting("model", [seen.mixture.model, model]), Setting("selection", "each")
+    both = Setting("model", [seen.mixture.model, model]), EACH
     advice = f"The data do not decide between {two}: let each replicate choose."
     return Finding(topic, "caution", text, advice, change_of(both))
 
@@ -289,12 +289,8 @@ def groups(seen: Evidence) -> Finding:
     """Whether there are enough groups to draw from."""
     topic, n = "groups", seen.n_groups
     if n is None:
-        return Finding(
-            topic,
-            "note",
-            "no groups of several objects were given: objects are taken as independent",
-            "",
-        )
+        text = "no groups of several objects were given: objects are taken as independent"
+        return Finding(topic, "note", text, "")
     text = f"{n} groups were drawn"
     severity = _graded(n, GROUPS, FEW_GROUPS)
     if severity == "ok":
@@ -397,8 +393,7 @@ def structure(seen: Evidence) -> Finding:
     if seen.is_model_taken_for_granted:
         text = f"model {name} was chosen once: the intervals do not allow for another choice"
         text += ", and an audit sees only a part of that" if seen.is_audited else ""
-        change = change_of((Setting("selection", "each"),))
-        return Finding(topic, "caution", text, CHOOSE_AGAIN, change)
+        return Finding(topic, "caution", text, CHOOSE_AGAIN, change_of((EACH,)))
     B = len(seen.replicates)
     listed = ", ".join(f"{model} {count}" for model, count in list(chosen.items())[:5])
     listed += f" and {len(chosen) - 5} others" if len(chosen) > 5 else ""
