@@ -156,7 +156,7 @@ def separated(B, n, seed=0):
 
 
 def test_pairs_that_are_certain_are_not_sorted_but_have_their_bounds(monkeypatch):
-    posteriors = separated(200, 30)
+    posteriors = separated(200, 90)
     lower, upper = literal_bounds(posteriors, posteriors, 0.9)
     sorted_rows, quantiles = [], module.quantiles
 

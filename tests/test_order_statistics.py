@@ -66,10 +66,28 @@ def test_the_size_of_the_pieces_changes_no_byte(network, monkeypatch):
     assert quantiles(values.copy(), [0.9, 0.99, 0.5]).tobytes() == expected.tobytes()
 
 
-def test_rows_are_sorted_in_pieces_that_fit_the_network():
+@pytest.mark.parametrize(("number", "reach"), [(1, 2), (6, 6), (51, 24), (101, 41)])
+def test_rows_are_sorted_in_pieces_that_fit_the_network(number, reach):
     values = replicates("spread", 4, 1000, seed=0).view(np.int32)
-    for number in (1, 51, 250):
-        pieces = module._sorted_pieces(values.copy(), number)
-        assert [piece.shape[1] for piece in pieces] == [250] * 4
-    (whole,) = module._sorted_pieces(values.copy(), 251)  # more than a piece holds
+    pieces, found = module._pieces(values, number)
+    assert [piece.shape[1] for piece in pieces] == [250] * 4
+    assert found == reach
+
+
+def test_rows_are_sorted_whole_if_the_ends_of_the_pieces_are_most_of_them():
+    values = replicates("spread", 4, 1000, seed=0).view(np.int32)
+    (whole,), found = module._pieces(values, 450)
     assert whole.shape == values.shape
+    assert found == 450
+
+
+def test_few_rows_in_random_order_are_sorted_whole(monkeypatch):
+    sorted_rows = []
+    honest = module._sorted_rows
+    monkeypatch.setattr(
+        module, "_sorted_rows", lambda blocks: sorted_rows.append(blocks) or honest(blocks)
+    )
+    tails(replicates("spread", 5000, 1000, seed=0), 51)
+    assert sum(len(blocks[0]) for blocks in sorted_rows[2:]) <= 10
+    tails(replicates("ascending", 20, 1000, seed=0), 51)
+    assert len(sorted_rows[-1][0]) == 20

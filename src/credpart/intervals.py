@@ -35,8 +35,8 @@ from credpart.errors import InputError
 
 ROUNDING = 1e-12  # bounds that leave [0, 1], or cross, by less are moved back
 SUM_TOLERANCE = 1e-6  # how far the posteriors of one object may be above a sum of 1
-TILE_ROWS = 8  # objects on the short side of a tile
-TILE_VALUES = 2**18  # values in a tile: long work for one call, and little memory to look at twice
+TILE_ROWS = 16  # objects on the short side of a tile
+TILE_VALUES = 2**19  # values in a tile: long work for one call, and little memory to look at twice
 ROUNDING_OF_ODDS = 1e-9  # of a probability whose logit was taken and undone
 SETTLED = 1e-6  # replicates of a pair that differ by less need no quantiles
 EXTREME = 1e-6  # a probability closer to 0 or 1 has the logit of this one, and a bound is 0 or 1
