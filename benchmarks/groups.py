@@ -21,7 +21,7 @@ from credpart.intervals import pairwise_probabilities
 CENTRES = np.array([[0.0, 0.0], [3.0, 0.0], [1.5, 3.0]])
 CELLS, MANY = 200, 2000  # objects of a donor; donors of the truth
 JUDGED = 300  # objects whose pairs are judged
-DONORS = (10, 20, 50)
+DONORS = (3, 5, 10, 20, 50)
 EFFECTS = (0.1, 0.3, 0.6)  # standard deviations of the shifts, in those of a cluster
 
 

@@ -21,7 +21,7 @@ from credpart._bootstrap.refits import FamilyRefit, Plan, refit_chunk, worth_try
 from credpart._bootstrap.units import Design, Units
 from credpart._random import seed_sequence
 from credpart.datasets import load_iris, make_mixture1, make_mixture3
-from credpart.errors import DataWarning, DegeneracyWarning, InputError
+from credpart.errors import ConvergenceWarning, DataWarning, DegeneracyWarning, InputError
 from credpart.mixture.distinct import distinct
 from credpart.mixture.optimisation.convergence import Limits, Status
 
@@ -305,7 +305,7 @@ def test_replicates_of_a_regularised_fit_are_regularised_only_where_that_is_want
 
 
 def test_replicates_that_did_not_converge_are_told():
-    with pytest.warns(DegeneracyWarning, match="Of 20 replicates: 20 not converged"):
+    with pytest.warns(ConvergenceWarning, match="Of 20 replicates: 20 not converged"):
         replicates = bootstrap(SMALL, FIT, 20, max_iter=2, random_state=0)
     assert (replicates.n_iter == 2).all()
 

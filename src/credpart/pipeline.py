@@ -13,7 +13,7 @@ from credpart._columns import sortable
 from credpart._progress import Progress, shown
 from credpart.calibration_options import SELECTIONS, CalibrationOptions
 from credpart.mixture.distinct import distinct
-from credpart.mixture.fit import SearchOptions, fit_one
+from credpart.mixture.fit import SearchOptions, fit_one, warn_unless_converged
 from credpart.mixture.known_labels import NOTHING, KnownLabels
 from credpart.mixture.models import Model
 from credpart.mixture.search.selection import Selection, select
@@ -109,4 +109,6 @@ def choose_mixture(
     if options.is_auto:
         n_distinct = len(np.unique(sortable(data.seen), axis=0))
         numbers = tuple(c for c in numbers if c < n_distinct) or numbers[:1]
-    return select(data, numbers, models, search, options.criterion, progress, known=known)
+    selection = select(data, numbers, models, search, options.criterion, progress, known=known)
+    warn_unless_converged(selection.best.status, selection.best.n_iter)
+    return selection

@@ -165,6 +165,10 @@ ONE_NEGATIVE[7] = [1.5, -0.5, 0.0]
         (load_iris().y, r"`start` must hold the labels 0 to 2, each at least once"),
         (np.full((150, 3), 0.5), r"`start` must have non-negative rows summing to 1, got \[0.5 0"),
         (np.full((150, 3), np.nan), r"`start` must be finite, got 450 NaN"),
+        (
+            np.tile([0.5, 0.0, 0.5], (150, 1)),
+            r"`start` must give each cluster a part of some object, got none for cluster 1",
+        ),
         (np.tile([2.0, -1.0, 0.0], (150, 1)), r"`start` must have non-negative rows summing to 1"),
         (ONE_NEGATIVE, r"non-negative rows summing to 1, got \[ 1.5 -0.5  0. \] in row 7"),
         (np.full((150, 3), "a"), r"`start` must hold numbers, got 'a' in column 0, row 0"),

@@ -247,6 +247,14 @@ def test_fit_that_does_not_converge_says_so(cloud):
     assert fit.n_iter == 3
 
 
+def test_selection_whose_best_fit_does_not_converge_says_so(cloud):
+    with pytest.warns(ConvergenceWarning, match=r"EM did not converge in 3 iterations") as told:
+        selection = select_mixture(cloud, [3], ["VVV", "EEE"], max_iter=3)
+    assert selection.best.status == Status.NOT_CONVERGED
+    assert len(told) == 1
+    assert told[0].filename == __file__
+
+
 def test_warnings_point_at_the_caller():
     with pytest.warns(DegeneracyWarning) as caught:
         fit_mixture(PAIR, 2, start=PAIR_LABELS)

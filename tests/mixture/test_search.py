@@ -210,6 +210,7 @@ def test_starts_that_are_given_up_cost_no_cell(cloud):
 
 @pytest.mark.parametrize("seed", [7, 12])
 @pytest.mark.parametrize("limit", [10, 22, 40])
+@pytest.mark.filterwarnings("ignore::credpart.errors.ConvergenceWarning")
 def test_iterations_of_the_whole_search_are_limited(seed, limit):
     X = np.random.default_rng(seed).normal(size=(60, 2))
     fits = select_mixture(X, [3, 4], max_iter=limit).fits

@@ -31,7 +31,7 @@ from credpart._messages import Message, Name
 from credpart._parallel import run_tasks
 from credpart._progress import Progress, silent
 from credpart._random import RandomState, seed_sequence
-from credpart.errors import DegeneracyWarning, InputError, warn_caller
+from credpart.errors import ConvergenceWarning, DegeneracyWarning, InputError, warn_caller
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import distinct
 from credpart.mixture.families.labelled import Labelled
@@ -302,7 +302,10 @@ def warn_user(replicates: Replicates, *, is_asked: bool) -> None:
     """Warn once of replicates that are not ok; of regularised ones unless that was asked for."""
     counts = {name: count for name, count in replicates.counts().items() if count}
     fine = {Status.OK.label, *([Status.REGULARISED.label] if is_asked else [])}
-    if set(counts) - fine:
+    faults = set(counts) - fine
+    if faults:
+        only_slow = faults == {Status.NOT_CONVERGED.label}
+        kind = ConvergenceWarning if only_slow else DegeneracyWarning
         listed = ", ".join(f"{count} {name}" for name, count in counts.items())
         counted = f"Of {len(replicates)} replicates: {listed}. All were kept; see "
-        warn_caller(DegeneracyWarning(counted, Name("status"), "."))
+        warn_caller(kind(counted, Name("status"), "."))

@@ -469,6 +469,11 @@ def warn_user(fit: MixtureFit, answer: Answer, *, is_asked: bool) -> None:
         warn_caller(warning)
     elif answer.flaw:
         warn_caller(DegeneracyWarning(f"In this fit {answer.flaw}."))
-    if answer.status == Status.NOT_CONVERGED:
-        stopped = f"EM did not converge in {fit.n_iter} iterations; raise "
+    warn_unless_converged(answer.status, fit.n_iter)
+
+
+def warn_unless_converged(status: Status, n_iter: int) -> None:
+    """Warn of a fit whose EM stopped at its limit."""
+    if status == Status.NOT_CONVERGED:
+        stopped = f"EM did not converge in {n_iter} iterations; raise "
         warn_caller(ConvergenceWarning(stopped, Name("max_iter"), "."))

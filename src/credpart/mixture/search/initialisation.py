@@ -24,6 +24,7 @@ from scipy.spatial.distance import pdist
 
 from credpart._arrays import Array, IntArray
 from credpart._checks import check_data, in_row
+from credpart._messages import Message
 from credpart.errors import InputError
 from credpart.mixture.covariance.matrices import pivots
 
@@ -265,6 +266,11 @@ def check_start(start: ArrayLike, weights: Array, c: int) -> Array:
     if resp.min() < 0.0 or off.max() > 1e-6:
         got = in_row(f"{resp[:, off.argmax()]}", off.argmax())
         raise InputError("start", "have non-negative rows summing to 1", got)
+    empty = np.flatnonzero(resp[:, weights > 0.0].sum(axis=1) == 0.0)
+    if len(empty):
+        where = "" if (weights > 0.0).all() else " of positive weight"
+        got = Message(f"none for cluster {empty[0]}")
+        raise InputError("start", "give each cluster a part of some object" + where, got)
     return resp
 
 

@@ -15,7 +15,14 @@ from credpart._random import RandomState
 from credpart.errors import DataError, DegenerateMixtureError
 from credpart.mixture.criteria import CRITERIA
 from credpart.mixture.distinct import gathered
-from credpart.mixture.fit import N_STARTS, MixtureFit, SearchOptions, as_fit, begin_search
+from credpart.mixture.fit import (
+    N_STARTS,
+    MixtureFit,
+    SearchOptions,
+    as_fit,
+    begin_search,
+    warn_unless_converged,
+)
 from credpart.mixture.known_labels import NOTHING, KnownLabels
 from credpart.mixture.models import Model, read, with_noise
 from credpart.mixture.notebook import selection_html
@@ -182,7 +189,9 @@ def select_mixture(
     known = KnownLabels.check(labels, len(data.weights))
     numbers = known.numbers(numbers, is_auto=isinstance(n_clusters, str) or n_clusters is AUTO)
     options = SearchOptions.check(Limits.check(tol, max_iter), n_starts, random_state, n_jobs)
-    return select(data, numbers, chosen, options, criterion, progress, known=known)
+    selection = select(data, numbers, chosen, options, criterion, progress, known=known)
+    warn_unless_converged(selection.best.status, selection.best.n_iter)
+    return selection
 
 
 def select(
