@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+from scipy.special import ndtri
 from scipy.stats import multivariate_normal
 
 from credpart import (
@@ -24,6 +25,7 @@ from credpart.datasets import load_iris, make_mixture1, make_mixture3
 from credpart.errors import ConvergenceWarning, DataWarning, DegeneracyWarning, InputError
 from credpart.mixture.distinct import distinct
 from credpart.mixture.optimisation.convergence import Limits, Status
+from credpart.mixture.optimisation.mixtures import Mixtures
 
 SMALL = make_mixture1(60, random_state=0).X
 FIT = fit_mixture(SMALL, 3, "EII")
@@ -479,6 +481,26 @@ def test_a_late_winner_that_becomes_spurious_counts_as_degenerate(
     with pytest.warns(DegeneracyWarning):
         replicates = bootstrap(SMALL, fits, 8, regularization=regularization, random_state=0)
     assert Status(replicates.status[3]).label == status
+
+
+@pytest.mark.parametrize(("n_there", "copies"), [(2, 6.0), (12, 1.0)])
+def test_copies_of_two_objects_are_no_cluster(n_there, copies):
+    # Twelve objects within .001: as copies of two a spike, as distinct ones a cluster.
+    X = np.concatenate([ndtri((np.arange(100) + 0.5) / 100), 1.0 + np.linspace(0, 1e-3, n_there)])
+    labels = (np.arange(len(X)) >= 100).astype(int)
+    weights = np.where(labels == 1, copies, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegeneracyWarning)
+        fit = fit_mixture(X[:, None], 2, "V", sample_weight=weights, start=labels)
+    objects = distinct(X[:, None], np.ones(len(X)))
+    plan = Plan(objects, (fit,), "nonparametric", "bic", "none", Limits(1e-5, 100), is_choice=True)
+    order = np.argmin(np.abs(objects.X - X), axis=1)
+    refit = FamilyRefit(plan, (fit,), Draws(objects.X, weights[order][None]))
+    codes = np.array([fit.structure_code])
+    spike = Mixtures.at(fit.internal, codes, np.array([0]), np.array([0]), n_iter=1)
+    spike = replace(spike, status=np.array([Status.OK]))
+    assert refit.problem.is_sound(spike)
+    assert refit.is_sound(spike) == (copies == 1.0)
 
 
 def test_without_a_choice_no_criterion_is_computed(monkeypatch):

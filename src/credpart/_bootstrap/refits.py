@@ -37,6 +37,7 @@ LOOSE = 1e-6  # tolerance of the first round; at 1e-5 EM has often not converged
 # plus the gain of `MORE_ITERATIONS` more iterations like the last.
 ALLOWANCE = 10.0
 MORE_ITERATIONS = 100.0
+FEWEST = 1.0  # objects
 FEW_PILOTS = 2.0  # with so many, a model is left out only if it is twice as far behind
 LEAST_DEVIATION = 1.0  # of a deficit, on the scale of the criterion
 
@@ -152,6 +153,11 @@ class FamilyRefit:
         self.rule, family = REGULARIZATIONS[plan.regularization], fits[0].family
         self.family = self._regularised() if self.rule.is_asked else family
         self.problem = Problem(self.family, draws.features_for(family))
+        # The same without copies: a sample drawn from the data repeats some of its objects.
+        self.distinct = self.problem
+        if draws.X.ndim == 2:
+            weights = np.minimum(draws.weights, plan.objects.weights)
+            self.distinct = Problem(self.family, self.problem.data._replace(weights=weights))
         # Densities are compared in the units of the first fit's family.
         log_unit = family.log_unit - plan.fits[0].family.log_unit
         self.log_unit_offset = self.problem.n_objects * log_unit
@@ -201,7 +207,26 @@ class FamilyRefit:
     @property
     def policy(self) -> Policy:
         """Which refit of a replicate is the best, and which may still become it."""
-        return Policy(self.problem.is_sound, self.criterion, self.margin)
+        return Policy(self.is_sound, self.criterion, self.margin)
+
+    def is_sound(self, mixtures: Mixtures) -> BoolArray:
+        """Which refits may be chosen: those that are sound among the distinct objects too.
+
+        A flat component on eight copies of two objects is one on two objects, and many samples have
+        such copies.  An EM step without copies gives such components their true sizes.
+        """
+        is_sound = self.problem.is_sound(mixtures)
+        # Among so few objects whatever is flat is so by chance.
+        is_flat = self.family.is_spurious(mixtures.params, FEWEST).any(axis=1)
+        rows = np.flatnonzero(is_sound & is_flat)
+        if len(rows):
+            some = mixtures.take(rows)
+            with np.errstate(all="ignore"):  # an object alone has no variance
+                statistics = e_step(self.distinct, some.params, some.sample)[1]
+                params = self.family.m_step(statistics, some.structure_code, some.params)
+            is_spurious = self.family.is_spurious(params, self.distinct.n_objects).any(axis=1)
+            is_sound[rows] = ~(is_spurious | self.family.is_degenerate(params))
+        return is_sound
 
     def criterion(self, mixtures: Mixtures, *, is_certain: bool = False) -> Array:
         """The criterion of mixtures; or a bound on it, as if all objects had certain clusters."""
@@ -233,7 +258,7 @@ class FamilyRefit:
         """
         status = winners.status.copy()
         if self.plan.is_choice:
-            status[~self.problem.is_sound(winners)] = Status.DEGENERATE
+            status[~self.is_sound(winners)] = Status.DEGENERATE
         if self.rule.is_asked:
             status[status == Status.OK] = Status.REGULARISED
         winners = replace(winners, status=status)
