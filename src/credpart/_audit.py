@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.965, 0.98, 0.99, 0.995, 0.998, 0.999)
 TENTHS = 10  # of the scale of the true P
 MOST_OBJECTS = 600  # of a data set whose pairs are counted: 179 700 pairs
-DECIMALS = 4  # of the recommended level
+DECIMALS = 3  # of the recommended level: no audit is worth more
 ROUNDING = 1e-9  # by which a probability may miss a bound
 SHARE = 0.02  # of the replicates, that a contender was chosen by
 # How far below its level coverage may be before it is said, and before it is a problem.  The pairs
@@ -63,7 +63,11 @@ SHARE = 0.02  # of the replicates, that a contender was chosen by
 # problem has to be larger than that by more than the standard error, else a fit that holds its
 # level would be one in every fifth audit.
 SHORTFALL, GREAT_SHORTFALL = 0.02, 0.05
+ERRORS = 2.0  # standard errors within which a coverage may be the one asked for
+# Standard deviation of the coverage between data sets, at the least: eight may agree by chance.
+LEAST_DEVIATION = 0.1
 LEAST_DATA_SETS = 8  # of an audit that can say that a level holds
+ENOUGH_DATA_SETS = 50  # of one that tells a small shortfall from chance
 LEAST_GENEROUS = 30  # of one that can say that intervals cover more than was asked for
 GOLDEN_RATIO = 0.5 * (1.0 + 5.0**0.5)
 
@@ -150,7 +154,8 @@ class Audit:
     def severity(self) -> str:
         """Whether the intervals hold their level.
 
-        It is "ok", "note" if there are too few data sets to tell, "caution" or "problem".
+        It is "ok", "note" if there are too few data sets to tell, "caution" if they cover less
+        than was asked for, by more than two standard errors, or "problem" if by much.
         """
         return self._held(self.coverage, self.standard_error)
 
@@ -163,18 +168,20 @@ class Audit:
     def is_generous(self) -> bool:
         """Whether the intervals cover more than was asked for, by more than two standard errors."""
         is_enough = self.n_datasets - self.n_failed >= LEAST_GENEROUS
-        return is_enough and self.coverage - 2.0 * self.standard_error > self.nominal_level
+        return is_enough and self.coverage - ERRORS * self.standard_error > self.nominal_level
 
     def _held(self, coverage: float, error: float) -> str:
         """Whether a coverage is the one asked for; its standard error may be NaN."""
-        wanted = self.nominal_level
+        wanted, count = self.nominal_level, self.n_datasets - self.n_failed
+        error = np.fmax(error, LEAST_DEVIATION / np.sqrt(count))
         if self.n_clusters == 1:  # every true P_ij is 1
             return "note"
         if coverage >= wanted - SHORTFALL:
             is_told = coverage - error >= wanted - GREAT_SHORTFALL
-            is_enough = self.n_datasets - self.n_failed >= LEAST_DATA_SETS
-            return "ok" if is_told and is_enough else "note"
-        return "problem" if coverage + error < wanted - GREAT_SHORTFALL else "caution"
+            return "ok" if is_told and count >= LEAST_DATA_SETS else "note"
+        if coverage + error < wanted - GREAT_SHORTFALL:
+            return "problem"
+        return "caution" if coverage + ERRORS * error < wanted else "note"
 
     @property
     def covered(self) -> str:
@@ -204,6 +211,9 @@ class Audit:
             return Message(found, longer, level, f" was enough {wanted}.")
         if self.severity == "ok":
             return Message(found, "That agrees with what was asked for.")
+        if self.severity == "note":
+            more = "The difference may be chance: draw "
+            return Message(found, more, Setting("n_datasets", ENOUGH_DATA_SETS), " to tell.")
         return Message(found, "On these data sets, use ", level, f" {wanted}.")
 
     @property

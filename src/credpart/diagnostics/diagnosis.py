@@ -324,6 +324,8 @@ def _audited(
                 int(audit),
                 n_replicates=enough,
                 contenders=True,
+                # A level that an audit gave would seem to hold on the data sets it was read off.
+                random_state=int(result.options.nominal_level is not None),
                 n_jobs=n_jobs,
                 progress=progress,
             )
@@ -425,6 +427,7 @@ def gather_evidence(
         normality=normality,
         rmse=result.rmse,
         covered=_covered(result.compared, result.intervals),
+        length=float(result.intervals.length.mean()),
         copies=_share_of_copies(result),
         audit=audit,
         rivals=rivals,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from credpart._arrays import Array
-from credpart._audit import GREAT_SHORTFALL, Audit
+from credpart._audit import ENOUGH_DATA_SETS, GREAT_SHORTFALL, Audit
 from credpart._bootstrap import Replicates
 from credpart._messages import Call, Message, Name, Setting, Vocabulary, in_words
 from credpart._rivals import FAR, Rivals
@@ -45,6 +45,8 @@ COVERED, HARDLY_COVERED = 0.9, 0.5
 STRONG = 6.0
 FULL = 5  # clusters up to which all sets of them are advised
 OMEGA, WEAKEN = Setting("omega", True), Setting("weaken", True)
+MORE_DATA_SETS = Setting("audit", ENOUGH_DATA_SETS, "diagnose", is_quoted=True)
+LONGER = 2.0  # times those of an audit are intervals of which it says little
 RECALIBRATE, EACH = Setting("recalibrate", True), Setting("selection", "each")
 
 NOTHING_SIMPLER = "No simpler mixture explains the data as well, and no setting helps: gather more "
@@ -114,6 +116,7 @@ class Evidence(NamedTuple):
     normality: "pd.DataFrame | None"
     rmse: float
     covered: float
+    length: float  # of the intervals, on average
     copies: float  # share of the objects that equal another one, where columns hold numbers
     audit: Audit | str  # or why there is none
     rivals: Rivals | str  # or why there are none
@@ -152,9 +155,18 @@ def coverage(seen: Evidence) -> Finding:
         text += ": more than asked for, which does not show that they are too long for these data"
     if severity == "note":
         text += ": too few data sets to tell"
+        return Finding(topic, severity, text, Message("More would tell: ", MORE_DATA_SETS, "."))
     if severity == "ok" and seen.copies > COPIES:
         severity = "note"
         text += "; their objects are independent, which copies may not be"
+    if severity == "ok" and seen.length > LONGER * found.length:
+        severity = "note"
+        text += (
+            f"; but their intervals have a mean length of {found.length:.2g}, and those of this "
+            f"fit one of {seen.length:.2g}, of which they say little"
+        )
+    if severity == "ok" and seen.n_groups is not None:
+        text += "; their groups differ in composition, not in where their clusters are"
     if severity in ("ok", "note"):
         return Finding(topic, severity, text, "")
     if seen.is_model_taken_for_granted:
@@ -499,7 +511,7 @@ def _short_in_the_audit(seen: Evidence, text: str) -> Finding:
     """No objection; but small misses add up where pairs are all but certain to be apart."""
     if not isinstance(seen.audit, Audit) or seen.audit.severity_partition in ("ok", "note"):
         return Finding("fit to the intervals", "ok", text, "")
-    text += f"{_held_in_the_audit(seen.audit)}, most of the others being missed by very little"
+    text += _held_in_the_audit(seen.audit)
     advice = Message("Quote the intervals of pairs, or weaken the masses.")
     change = change_of((WEAKEN,), "refit_partition")
     return Finding("fit to the intervals", "note", text, advice, change)
