@@ -163,6 +163,22 @@ def test_predict_gives_new_objects_their_masses(fitted, tmp_path, capsys):
     assert capsys.readouterr().out.startswith("id,label,set_label,m{1}")
 
 
+def test_an_option_of_a_list_may_be_repeated(fitted, tmp_path, capsys):
+    columns = ("--columns", "petal_length", "--columns", "sepal_length,sepal_width")
+    out = tmp_path / "out"
+    assert run("fit", "iris", *QUICK, *columns, "--drop", "sepal_length", "--drop", "petal_width",
+               "--audit", "0", "--out", out, "--quiet") == 0  # fmt: skip
+    assert stored_model(out).result.data.names == ["petal_length", "sepal_width"]
+    choice = ("--clusters", "2-3", "--clusters", "5", "--model", "EII", "--model", "VII")
+    assert run("select", "iris", *choice, "--out", tmp_path / "bic.csv") == 0
+    table = pd.read_csv(tmp_path / "bic.csv", index_col="n_clusters")
+    assert (list(table.index), list(table)) == ([2, 3, 5], ["EII", "VII"])
+    capsys.readouterr()
+    unknown = ("--kind", "classification", "--columns", "petal_length", "--columns", "x")
+    assert run("plot", fitted, *unknown, "--out", tmp_path / "a.png") == 2
+    assert "got ['petal_length', 'x']" in capsys.readouterr().err
+
+
 def test_select_shows_and_writes_the_table(tmp_path, capsys):
     out = tmp_path / "bic.csv"
     arguments = ("--clusters", "1-3", "--model", "EII,VVI", "--out", out)
