@@ -163,6 +163,76 @@ def test_predict_gives_new_objects_their_masses(fitted, tmp_path, capsys):
     assert capsys.readouterr().out.startswith("id,label,set_label,m{1}")
 
 
+@pytest.mark.parametrize("option", [(), ("--id-column", "flower_id")])
+def test_new_objects_are_named_by_the_column_that_named_those_of_the_fit(option, tmp_path, capsys):
+    names = [f"f{i}" for i in range(150)]
+    load_iris().X.assign(flower_id=names).to_csv(tmp_path / "iris.csv", index=False)
+    fit = ("fit", tmp_path / "iris.csv", *QUICK, *option, "--audit", "0", "--quiet")
+    assert run(*fit, "--out", tmp_path / "out") == 0
+    new = load_iris().X[:3].assign(flower_id=["a", "b", "c"], other=["x", "y", "z"])
+    new.to_csv(tmp_path / "new.csv", index=False)
+    predict = ("predict", tmp_path / "out", tmp_path / "new.csv")
+    told = "Note: Column 'flower_id' names the objects, as in the fit; --id-column changes it."
+    for options, ids, notes in (
+        ((), ["a", "b", "c"], [told]),
+        (("--id-column", "other"), ["x", "y", "z"], []),
+    ):
+        capsys.readouterr()
+        assert run(*predict, *options, "--out", tmp_path / "masses.csv", "--force") == 0
+        notes_told = [x for x in capsys.readouterr().err.splitlines() if x.startswith("Note")]
+        assert (list(read_exactly(tmp_path / "masses.csv").index), notes_told) == (ids, notes)
+    new.drop(columns="flower_id").to_csv(tmp_path / "new.csv", index=False)
+    assert run(*predict, "--out", tmp_path / "masses.csv", "--force") == 0
+    assert list(read_exactly(tmp_path / "masses.csv").index) == [1, 2, 3]
+
+
+def test_new_objects_outside_of_all_that_was_fitted_are_told(fitted, tmp_path, capsys):
+    new = load_iris().X.iloc[::10].copy()
+    new.to_csv(tmp_path / "new.csv", index=False)
+    assert run("predict", fitted, tmp_path / "new.csv", "--out", tmp_path / "a.csv") == 0
+    assert "outside" not in capsys.readouterr().err
+    new.iloc[[4, 9]] *= 100.0
+    new.to_csv(tmp_path / "new.csv", index=False)
+    assert run("predict", fitted, tmp_path / "new.csv", "--out", tmp_path / "b.csv") == 0
+    told = "2 of 15 objects lie outside of all that was fitted (the first is row 5): their density"
+    assert told in capsys.readouterr().err
+    # The guide's own computation.
+    mixture = load_model(fitted / "model.npz").mixture_
+    strange = mixture.log_density(new) < mixture.log_density(load_iris().X).min()
+    assert list(np.flatnonzero(strange)) == [4, 9]
+
+
+def test_objects_with_missing_values_are_not_compared_by_density(tmp_path, capsys):
+    X = load_iris().X.astype(float)
+    X.iloc[::7, 0] = np.nan
+    X.to_csv(tmp_path / "iris.csv", index=False)
+    fit = ("fit", tmp_path / "iris.csv", *QUICK, "--missing", "model", "--audit", "0", "--quiet")
+    assert run(*fit, "--out", tmp_path / "out") == 0
+    new = X.iloc[[0, 1, 2]].copy()
+    new.iloc[[0, 2], 1] = 1e3
+    new.to_csv(tmp_path / "new.csv", index=False)
+    predict = ("predict", tmp_path / "out", tmp_path / "new.csv", "--missing", "model")
+    capsys.readouterr()
+    assert run(*predict, "--out", tmp_path / "a.csv") == 0
+    assert "1 of 3 objects lies outside of all that was fitted (row 3)" in capsys.readouterr().err
+
+
+def test_an_option_of_a_list_may_be_repeated(fitted, tmp_path, capsys):
+    columns = ("--columns", "petal_length", "--columns", "sepal_length,sepal_width")
+    out = tmp_path / "out"
+    assert run("fit", "iris", *QUICK, *columns, "--drop", "sepal_length", "--drop", "petal_width",
+               "--audit", "0", "--out", out, "--quiet") == 0  # fmt: skip
+    assert stored_model(out).result.data.names == ["petal_length", "sepal_width"]
+    choice = ("--clusters", "2-3", "--clusters", "5", "--model", "EII", "--model", "VII")
+    assert run("select", "iris", *choice, "--out", tmp_path / "bic.csv") == 0
+    table = pd.read_csv(tmp_path / "bic.csv", index_col="n_clusters")
+    assert (list(table.index), list(table)) == ([2, 3, 5], ["EII", "VII"])
+    capsys.readouterr()
+    unknown = ("--kind", "classification", "--columns", "petal_length", "--columns", "x")
+    assert run("plot", fitted, *unknown, "--out", tmp_path / "a.png") == 2
+    assert "got ['petal_length', 'x']" in capsys.readouterr().err
+
+
 def test_select_shows_and_writes_the_table(tmp_path, capsys):
     out = tmp_path / "bic.csv"
     arguments = ("--clusters", "1-3", "--model", "EII,VVI", "--out", out)
@@ -554,6 +624,7 @@ def test_commands_draw_without_windows(fitted, tmp_path):
         {"classes": [1] * 11},
         {"table": {"transform": {"name": "system"}}},
         {"table": []},
+        {"table": {"transform": {}, "id_column": ["a"]}},
     ],
 )
 def test_notes_that_no_fit_writes_are_refused(note, tmp_path, capsys):

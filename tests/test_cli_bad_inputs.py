@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -64,6 +65,7 @@ def text(content, name="data.csv"):
 
 
 IRIS = csv(FRAME)
+TEXTS = {"Donor #": "d1", "a,b": "x", " c": "y"}  # columns, by names that need quotes
 DEPENDENT = FRAME.assign(more=FRAME.iloc[:, 0] - 2.0 * FRAME.iloc[:, 1])
 
 ERRORS = {  # number: file, options, message
@@ -79,7 +81,18 @@ ERRORS = {  # number: file, options, message
         csv(FRAME.assign(kind="x")),
         {},
         "got 'x' in column 'kind', row 1. Leave the column out with --drop kind, name it as "
-        "--id-column or --label-column, or take its categories with --model mixed.$",
+        r"--id-column, --label-column \(known classes\) or --group-column \(such as donors\), or "
+        "take its categories with --model mixed.$",
+    ),
+    "4 text columns": (
+        csv(FRAME.assign(**TEXTS)),
+        {},
+        'row 1. Leave such columns out with --drop \'Donor #,"a,b"," c"\', name one as --id-col',
+    ),
+    "4 text columns, typed": (
+        parquet(FRAME.assign(**TEXTS)),
+        {},
+        'row 1. Leave such columns out with --drop \'Donor #,"a,b"," c"\', name one as --id-col',
     ),
     "5 text cell": (csv(changed(5, 1, "3,5")), {}, "got '3,5' in column 'sepal_width', row 6"),
     "5 NA": (
@@ -257,6 +270,14 @@ def masses(frame, folder, write=csv, **options):
     assert fit(write(frame)(folder), folder, quiet=None, force=None, **options) == 0
     table = pd.read_csv(folder / "out" / "masses.csv", index_col="id")
     return table.filter(regex=r"^m\{").to_numpy()
+
+
+def test_columns_of_text_are_left_out_as_the_error_says(tmp_path, capsys):
+    source = csv(FRAME.assign(**TEXTS))(tmp_path)
+    assert fit(source, tmp_path) == 2
+    advised = re.search("with (--drop .*), name", capsys.readouterr().err)[1]
+    option, value = shlex.split(advised)
+    assert fit(source, tmp_path, **{option.removeprefix("--"): value}) == 0
 
 
 def test_20_22_23_small_dimensions(tmp_path):

@@ -1,5 +1,6 @@
 """The commands; what they do is imported when they run."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -41,7 +42,12 @@ def everything(
     """
 
 
-@app.command()
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function; those of its options that are lists may be repeated."""
+    return app.command()(o.lists_add_up(function))
+
+
+@command
 @reads_a_table()
 def fit(
     source: o.Sources,
@@ -117,7 +123,7 @@ def fit(
         fit_and_write(request, out, force=force, quiet=quiet)
 
 
-@app.command()
+@command
 @reads_a_table(*WITHOUT_MASSES)
 def select(
     source: o.Source,
@@ -137,7 +143,7 @@ def select(
     show_selection(source, table, choice, out, force=force, quiet=quiet)
 
 
-@app.command()
+@command
 @reads_a_table(*FOR_NEW_OBJECTS)
 def predict(
     model: o.Fitted,
@@ -155,7 +161,7 @@ def predict(
     write_predictions(model, source, table, jobs, out, raw_text=raw_text, force=force, quiet=quiet)
 
 
-@app.command()
+@command
 @reads_a_table(*WITHOUT_MASSES)
 def compare(
     source: o.Source,
@@ -173,7 +179,7 @@ def compare(
     show_comparison(source, table, (methods, clusters, seed), out, force=force, quiet=quiet)
 
 
-@app.command()
+@command
 def plot(
     model: o.Fitted,
     kind: o.Kind = "partition",
@@ -187,7 +193,7 @@ def plot(
     write_picture(model, kind, columns, out, force=force)
 
 
-@app.command()
+@command
 def profile(
     model: o.Fitted, out: o.File = None, force: o.Force = False, quiet: o.Quiet = False
 ) -> None:
@@ -197,7 +203,7 @@ def profile(
     show_profile(model, out, force=force, quiet=quiet)
 
 
-@app.command()
+@command
 def report(model: o.Fitted, out: o.File = None, force: o.Force = False) -> None:
     """Make the report of a fitted model again."""
     from credpart.cli.commands import write_report_again
@@ -205,7 +211,7 @@ def report(model: o.Fitted, out: o.File = None, force: o.Force = False) -> None:
     write_report_again(model, out, force=force)
 
 
-@app.command()
+@command
 def audit(
     model: o.Fitted,
     datasets: o.Datasets = "50",
@@ -221,7 +227,7 @@ def audit(
     write_audit(model, (datasets, replicates, seed, jobs), force=force, quiet=quiet)
 
 
-@app.command()
+@command
 def datasets(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Print this one as CSV")

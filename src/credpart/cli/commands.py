@@ -2,15 +2,17 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.table import Table
 
 from credpart import __version__
 from credpart._columns import columns_of_text
 from credpart._files import new_file, write_or_rescue
+from credpart._messages import Message, Name
 from credpart._progress import shown
 from credpart.cli.completion import STANDARD_OUTPUT, claim, refuse_stream, table_file
 from credpart.cli.fitting import (
@@ -35,8 +37,13 @@ from credpart.cli.spreadsheet import formula_remarks, kept_remarks, write_csv
 from credpart.cli.stored import stored_model, transform_of
 from credpart.cli.streams import check_output_is_open
 from credpart.cli.table_files import TYPED, beside
+from credpart.cli.vocabulary import in_shell
 from credpart.errors import InputError
 from credpart.partition import EvidentialPartition
+from credpart.result import CalibratedResult
+from credpart.tables import Objects
+
+SAME_DENSITY = 1e-9  # relative difference of log densities that may be rounding
 
 
 def show_selection(
@@ -93,12 +100,15 @@ def write_predictions(
             "columns": result.data.names,
             "text_columns": columns_of_text(result.data),
             "transform": transform_of(told),
+            "usual_id_column": told.get("id_column"),
         }
         categories = result.data.levels is not None
         objects = read(source, {**table, **as_fitted}, categories=categories)
         X = objects.named()
-        with collected_warnings(objects.place, quiet=quiet, of_reading=objects.remarks):
+        remarks = [*objects.remarks, *usual_names(table["id_column"], told, objects)]
+        with collected_warnings(objects.place, quiet=quiet, of_reading=remarks):
             masses = result.predict_masses(X, n_jobs=jobs, verbose=int(not quiet))
+        show_notes(map(in_shell, outside(result, objects)), quiet=quiet)
         partition = EvidentialPartition(masses, result.partition.focal_sets, index=X.index)
         is_typed = out is not None and out.suffix.lower() in TYPED
         kept = None if objects.kept is None else objects.kept[is_typed]
@@ -112,6 +122,40 @@ def write_predictions(
     if out is not None and not quiet:
         n = len(frame)
         show_written(f"The masses of {n} object{'s' * (n != 1)} are", out)
+
+
+def usual_names(asked: str | None, told: Mapping[str, Any], objects: Objects) -> Iterator[Message]:
+    """Whether the objects have names out of the column that named those of the fit."""
+    column = told.get("id_column")
+    if asked is None and column and objects.ids is not None and objects.ids.name == column:
+        take = Name("id_column")
+        yield Message(f"Column {column!r} names the objects, as in the fit; ", take, " changes it.")
+
+
+def outside(result: CalibratedResult, objects: Objects) -> Iterator[Message]:
+    """How many new objects are less dense under the mixture than all that were fitted.
+
+    Densities of objects with missing values are of fewer columns: they are left aside.  A result
+    out of core keeps only a sample of what was fitted, which does not say what lies outside.
+    """
+    new, fitted = result.mixture.columns.read(objects.X).values, result.data.values
+    is_new, is_fitted = (~np.isnan(values).any(axis=1) for values in (new, fitted))
+    keeps_all = np.isclose(result.mixture.n_objects, result.weights.sum())
+    if not (keeps_all and is_new.any() and is_fitted.any()):
+        return
+    densities = result.mixture.log_density(result.frame()[is_fitted])
+    lowest = densities.min() - SAME_DENSITY * max(1.0, abs(densities.min()))
+    is_outside = result.mixture.log_density(objects.X[is_new]) < lowest
+    rows = np.flatnonzero(is_new)[is_outside]
+    if len(rows):
+        verb, its = ("lies", "its") if len(rows) == 1 else ("lie", "their")
+        first = "" if len(rows) == 1 else "the first is "
+        silent = "" if result.has_noise else f", which {its} masses do not show"
+        yield Message(
+            f"{len(rows)} of {len(new)} objects {verb} outside of all that was fitted ({first}",
+            *(objects.place(int(rows[0])), f"): {its} density under the mixture is below that of "),
+            f"every fitted object{silent}.",
+        )
 
 
 def show_comparison(

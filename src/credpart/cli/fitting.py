@@ -166,7 +166,8 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     show_notes(formulas, quiet=quiet)
     diagnosis = diagnosis.in_words(ShellVocabulary(place, request.command))
     remarks = [*remarks, *formulas]
-    return Outcome(result, diagnosis, rows, partition, objects.classes, remarks, kept)
+    id_column = None if objects.ids is None else str(objects.ids.name)
+    return Outcome(result, diagnosis, rows, partition, objects.classes, remarks, kept, id_column)
 
 
 def judged(result: CalibratedResult, request: Request, *, quiet: bool) -> Diagnosis:

@@ -67,6 +67,7 @@ class Outcome:
     classes: NDArray[np.str_] | None  # of all objects, if they are known
     remarks: list[str]
     kept: pd.DataFrame | None = None  # columns of the data to write beside the masses
+    id_column: str | None = None  # that named the objects, by an option or by itself
 
     @property
     def fitted_classes(self) -> NDArray[np.str_] | None:
@@ -81,7 +82,7 @@ class Outcome:
         return {
             "source": ", ".join(request.sources),
             "title": request.title,
-            "table": dict(request.table),
+            "table": {**request.table, "id_column": self.id_column},
             "classes": None if classes is None else classes.tolist(),
             "command": summary["command"],
             "diagnosis": summary["diagnosis"],

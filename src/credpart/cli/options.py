@@ -1,8 +1,11 @@
 """The options that commands share: their help, and how their texts are read."""
 
 import csv
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -44,6 +47,52 @@ def numbers(text: str) -> Any:
 def yes_or_no(text: str) -> Any:
     """True, False, or the text as it is."""
     return {"yes": True, "true": True, "no": False, "false": False}.get(text.lower(), text)
+
+
+LISTS = (listed, names, clusters, numbers)  # what reads texts of several values
+
+
+def lists_add_up(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command's options of lists be repeated: --drop A --drop B is --drop A,B."""
+    own = signature(command)
+    lists = {name for name, option in own.parameters.items() if _parser(option) in LISTS}
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(**given | {name: together(given[name]) for name in lists & given.keys()})
+
+    parameters = [
+        _repeated(option) if name in lists else option for name, option in own.parameters.items()
+    ]
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _parser(option: Parameter) -> Any:
+    return next((info.parser for info in get_args(option.annotation)[1:]), None)
+
+
+def _repeated(option: Parameter) -> Parameter:
+    """The option as one that may be repeated."""
+    kind = Annotated[list[Any] | None, *get_args(option.annotation)[1:]]
+    is_given = option.default not in (None, Parameter.empty)
+    default = [option.default] if is_given else option.default
+    return option.replace(annotation=kind, default=default)
+
+
+def together(parts: Sequence[Any] | None) -> Any:
+    """What the texts of an option that may be repeated say together; None if it is not given.
+
+    >>> together([["A", "B"], "C"]), together(["A"]), together(None)
+    (['A', 'B', 'C'], 'A', None)
+    """
+    if not parts:
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    several = [part if isinstance(part, list | tuple) else [part] for part in parts]
+    return [value for some in several for value in some]
 
 
 MODEL, DATA, RUN = "Model", "Data", "Run"

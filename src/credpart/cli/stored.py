@@ -70,10 +70,11 @@ def _are_classes(value: Any, n: int) -> bool:
 
 
 def _is_way_of_reading(value: Any, n: int) -> bool:
-    """How the table was read; of it, ``predict`` takes the transform."""
-    if value is not None:
-        transform_of(value)
-    return True
+    """How the table was read; of it, ``predict`` takes the transform and the column of names."""
+    if value is None:
+        return True
+    transform_of(value)
+    return _is_text(value.get("id_column"), n)
 
 
 def transform_of(table: Mapping[str, Any]) -> dict[str, Any]:

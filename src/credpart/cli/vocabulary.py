@@ -133,9 +133,10 @@ def without_option(words: Sequence[str], option: str, *, takes_value: bool) -> l
 
 
 def _listed(text: str) -> str:
-    """A text as it stands in a list with commas."""
+    """A text as it stands in a list with commas, where spaces before a name do not count."""
     doubled = text.replace('"', '""')
-    return f'"{doubled}"' if "," in text or text != doubled else text
+    is_indented = text.lstrip(" ") not in ("", text)
+    return f'"{doubled}"' if "," in text or text != doubled or is_indented else text
 
 
 def in_shell(text: object, place: Callable[[int], RowNumber] | None = None) -> str:

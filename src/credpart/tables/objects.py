@@ -161,6 +161,7 @@ def read_objects(
     missing: str = "error",
     keep_columns: bool = False,
     drop_redundant: bool = False,
+    usual_id_column: str | None = None,
 ) -> Objects:
     """Return the objects of a file or of a bundled data set.
 
@@ -200,6 +201,8 @@ def read_objects(
     drop_redundant : bool
         Whether to leave out columns of numbers that add nothing, unless ``columns`` names them:
         constant ones, and those that repeat another, perhaps in other units.
+    usual_id_column : str, optional
+        The column of the names of the objects, if ``id_column`` is not given and it is there.
 
     Examples
     --------
@@ -217,6 +220,8 @@ def read_objects(
     files = found.cells.files if isinstance(found.cells, JoinedCells) else ()
     units = {"group_column": group_column, "strata_column": strata_column}
     apart = {**units, "known_column": known_column}
+    if id_column is None and usual_id_column in found.cells.names:
+        id_column = usual_id_column
     chosen = _choose(found, where, columns, drop, id_column, label_column, apart)
     if text_columns:
         _check_columns("text_columns", list(text_columns), found.cells.names, where)

@@ -204,7 +204,10 @@ def code_remarks(X: pd.DataFrame) -> Iterator[str]:
     if names:
         shown = ", ".join(map(repr, names))
         yield Message(
-            f"Few whole numbers stand in {shown}, read as measurements. If they are codes, say ",
+            f"Few whole numbers stand in {shown}, clustered as measurements. If they are none, ",
+            *("say ", Setting("drop", names, is_quoted=True)),
+            *(", or name one as ", Name("group_column"), " (such as donors). "),
+            "If they are codes of categories to cluster, say ",
             *(Setting("text_columns", names, is_quoted=True), " and take the model 'mixed' or "),
             "'latent-class'.",
         )

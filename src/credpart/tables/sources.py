@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-import numpy as np
 import pandas as pd
 
 from credpart._checks import in_cell
@@ -89,18 +88,14 @@ class FrameCells:
     ) -> Values:
         """Columns to cluster."""
         columns = {
-            name: self._series(name, categories=categories, as_text=name in text_columns)
+            name: pd.Series(self.texts(name), dtype=object)
+            if name in text_columns
+            else self.frame[name].reset_index(drop=True)
             for name in names
         }
-        return Values(columns, [])
-
-    def _series(self, name: str, *, categories: bool, as_text: bool) -> pd.Series:
-        if as_text:
-            return pd.Series(self.texts(name), dtype=object)
-        column = self.frame[name]
         if not categories:
-            _check_numbers(column, self.path)
-        return column.reset_index(drop=True)
+            _check_numbers([columns[name] for name in names if name not in text_columns], self.path)
+        return Values(columns, [])
 
     def head(self, name: str, n: int) -> list[str | None]:
         """The first cells of a column as text."""
@@ -129,16 +124,19 @@ def _as_text(cell: Any) -> str:
     return cell.decode("utf-8", "backslashreplace") if isinstance(cell, bytes) else str(cell)
 
 
-def _check_numbers(column: pd.Series, path: str) -> None:
-    """Refuse the first cell of a column of text that is not a number."""
-    if pd.api.types.is_string_dtype(column.dtype):
-        numbers = pd.to_numeric(column, errors="coerce")
-        bad = np.flatnonzero(numbers.isna() & column.notna())
-        if len(bad):
-            cell = repr(str(column.iloc[bad[0]]))
-            place = in_cell(cell, ColumnName(str(column.name)), int(bad[0]))
-            remedy = name_or_leave_out(str(column.name))
-            raise FileContentError("source", path, "hold numbers", place, remedy)
+def _check_numbers(columns: Sequence[pd.Series], path: str) -> None:
+    """Refuse the first cell that is not a number of columns of text."""
+    first = {}  # such cells
+    for column in columns:
+        if pd.api.types.is_string_dtype(column.dtype):
+            bad = pd.to_numeric(column, errors="coerce").isna() & column.notna()
+            if bad.any():
+                row = int(bad.argmax())
+                name = str(column.name)
+                first[name] = in_cell(repr(str(column.iloc[row])), ColumnName(name), row)
+    if first:
+        remedy = name_or_leave_out([*first])
+        raise FileContentError("source", path, "hold numbers", next(iter(first.values())), remedy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -225,23 +225,28 @@ class TextTable:
         columns = {name: self.column(name) for name in names}
         of_numbers = [column for name, column in columns.items() if name not in text_columns]
         style = self.text_format.number_style or self._find_style(of_numbers)
-        values = {
-            name: self._series(column, style, categories=categories, as_text=name in text_columns)
-            for name, column in columns.items()
-        }
+        values = {}
+        for name, column in columns.items():
+            series = self._series(
+                column, style, categories=categories, as_text=name in text_columns
+            )
+            if series is None:
+                raise self._not_a_number(column, of_numbers, style, categories=categories)
+            values[name] = series
         return Values(
             values, [*self.remarks, *self._said(style, of_numbers), *self._missing_cells(names)]
         )
 
     def _series(
         self, column: TextColumn, style: NumberStyle, *, categories: bool, as_text: bool
-    ) -> pd.Series:
+    ) -> pd.Series | None:
+        """A column; None if it has a cell that is no number and has to be one."""
         na_values = self.text_format.na_values
         numbers = None if as_text else column.numbers(na_values, style)
         if numbers is not None:
             return pd.Series(numbers)
         if not as_text and (not categories or column.holds_numbers(style)):
-            raise self._not_a_number(column, style, categories=categories)
+            return None
         return pd.Series(column.texts(na_values), dtype=object)
 
     def _find_style(self, columns: Sequence[TextColumn]) -> NumberStyle:
@@ -324,8 +329,19 @@ class TextTable:
         which = joined(", ", found) if found else Message("no cell")
         yield Message("Read as missing by ", Name("na_values"), ": ", which, ".")
 
+    def _names_of_text(self, columns: Iterable[TextColumn], style: NumberStyle) -> list[str]:
+        """Names of the columns that are neither numbers nor numbers with a unit."""
+        odd = [c for c in columns if c.numbers(self.text_format.na_values, style) is None]
+        texts = [column for column in odd if not column.holds_numbers(style)]
+        return [c.name for c in texts if not unit_of([cell for cell in c if cell])]
+
     def _not_a_number(
-        self, column: TextColumn, style: NumberStyle, *, categories: bool
+        self,
+        column: TextColumn,
+        of_numbers: Sequence[TextColumn],
+        style: NumberStyle,
+        *,
+        categories: bool,
     ) -> FileContentError:
         """The error that names the first cell that is not a number."""
         row, cell = column.first_text(self.text_format.na_values, style)
@@ -339,7 +355,7 @@ class TextTable:
             )
             remedy = Message(f"Write {plain}, or leave the column out with ", leave_out, ".")
         elif not column.holds_numbers(style):
-            remedy = name_or_leave_out(column.name)
+            remedy = name_or_leave_out(self._names_of_text(of_numbers, style))
         elif NumberStyle(",").is_number(cell):
             remedy = Message("Say ", option("decimal", ","), " if it is a number.")
         else:
@@ -353,13 +369,17 @@ class TextTable:
         return FileContentError("source", self.path, "hold numbers", place, remedy)
 
 
-def name_or_leave_out(column: str) -> Message:
-    """What to do with a column of text."""
-    names = (Name("id_column"), " or ", Name("label_column"))
-    leave_out = Setting("drop", [column], is_quoted=True)
-    categories = (", or take its categories with ", Setting("model", "mixed", is_quoted=True), ".")
-    start = ("Leave the column out with ", leave_out, ", name it as ")
-    return Message(*start, *names, *categories)
+def name_or_leave_out(columns: Sequence[str]) -> Message:
+    """What to do with columns of text."""
+    which, one, their = (
+        ("the column", "it", "its") if len(columns) == 1 else ("such columns", "one", "their")
+    )
+    return Message(
+        *(f"Leave {which} out with ", Setting("drop", list(columns), is_quoted=True)),
+        *(f", name {one} as ", Name("id_column"), ", ", Name("label_column")),
+        *(" (known classes) or ", Name("group_column"), " (such as donors), or take "),
+        *(f"{their} categories with ", Setting("model", "mixed", is_quoted=True), "."),
+    )
 
 
 def read_text(
