@@ -256,7 +256,7 @@ def test_shares_are_told_as_expected_ones(folder, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     assert run("profile", "out") == 0
     first, second, *_ = capsys.readouterr().out.splitlines()
-    assert first.strip() == "expected share"
+    assert first.strip() == "share of mass"
     assert second.split()[:5] == ["cluster", "objects", "(Bel", "to", "Pl)"]
 
 

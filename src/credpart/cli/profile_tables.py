@@ -12,9 +12,9 @@ from credpart.profiles import ColumnProfile, Profiles, figure
 MOST_CLUSTERS = 12  # that a summary has room for
 LONGEST_NAME = 100  # letters
 MOST_COLUMNS = 2  # that a summary names for each cluster
-# Shares are expected ones, as the masses have them: not those of the objects counted beside them.
-# Belief and plausibility have their short names: longer ones would wrap the column to the right.
-SHARES = "expected share\n(Bel to Pl)"
+# Shares of the mass, not of the objects counted beside them, and without confidence limits for the
+# population.  Short names: longer ones would wrap the column to the right.
+SHARES = "share of mass\n(Bel to Pl)"
 
 
 def short_profile(profiles: Profiles) -> Table:
