@@ -58,36 +58,30 @@ def test_quantiles_are_those_of_numpy(kind, B, levels, seed):
         np.testing.assert_allclose(found, wanted.transpose(1, 0, 2), rtol=1e-6, atol=0)
 
 
-@pytest.mark.parametrize("network", [2, 7, 64])
-def test_the_size_of_the_pieces_changes_no_byte(network, monkeypatch):
+@pytest.mark.parametrize("size", [2, 7, 64])
+def test_the_size_of_the_pieces_changes_no_byte(size, monkeypatch):
     values = replicates("tied", 20, 1000, seed=0)
     expected = quantiles(values.copy(), [0.9, 0.99, 0.5])
-    monkeypatch.setattr(module, "NETWORK", network)
+    monkeypatch.setattr(module, "PIECE", size)
     assert quantiles(values.copy(), [0.9, 0.99, 0.5]).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize(("number", "reach"), [(1, 2), (6, 6), (51, 24), (101, 41)])
-def test_rows_are_sorted_in_pieces_that_fit_the_network(number, reach):
-    values = replicates("spread", 4, 1000, seed=0).view(np.int32)
-    pieces, found = module._pieces(values, number)
-    assert [piece.shape[1] for piece in pieces] == [250] * 4
-    assert found == reach
+@pytest.mark.parametrize(("number", "reach"), [(1, 2), (6, 4), (51, 16), (101, 26)])
+def test_the_ends_of_the_pieces_are_joined(number, reach):
+    assert module._plan(1000, number) == (8, reach)
 
 
 def test_rows_are_sorted_whole_if_the_ends_of_the_pieces_are_most_of_them():
-    values = replicates("spread", 4, 1000, seed=0).view(np.int32)
-    (whole,), found = module._pieces(values, 450)
-    assert whole.shape == values.shape
-    assert found == 450
+    assert module._plan(1000, 450) == (1, 450)
 
 
 def test_few_rows_in_random_order_are_sorted_whole(monkeypatch):
     sorted_rows = []
     honest = module._sorted_rows
     monkeypatch.setattr(
-        module, "_sorted_rows", lambda blocks: sorted_rows.append(blocks) or honest(blocks)
+        module, "_sorted_rows", lambda *blocks: sorted_rows.append(blocks[0]) or honest(*blocks)
     )
     tails(replicates("spread", 5000, 1000, seed=0), 51)
-    assert sum(len(blocks[0]) for blocks in sorted_rows[2:]) <= 10
+    assert sum(len(rows) for rows in sorted_rows[2:]) <= 25
     tails(replicates("ascending", 20, 1000, seed=0), 51)
-    assert len(sorted_rows[-1][0]) == 20
+    assert len(sorted_rows[-1]) == 20
