@@ -6,10 +6,8 @@ clusters, bootstrap, intervals, partition.  The mixture gives the true P_ij of t
 it is known how often the intervals, and [Bel, Pl], contain it.  Intervals at several levels come
 from the same replicates, so the level that has the coverage asked for is read off a curve.
 
-Where the model was chosen, the fit of another one may be nearer to the truth: BIC leaves out what
-the sample is too small to prove.  Data drawn from the chosen mixture alone would follow its model,
-and intervals that take the choice for granted would seem to hold their level.  So other fits with
-as many clusters are truths too, each for its share of the data sets (`plausible_mixtures`).
+Where the model was chosen, the truth may be part of the way to a wider one: `credpart._truths` says
+which mixtures data sets are drawn from.
 
 An audit knows nothing of a model that is wrong and was not tried.  `rivals` asks that.
 """
@@ -31,6 +29,7 @@ from credpart._memory import check_pairs
 from credpart._messages import Message, Setting
 from credpart._progress import Progress, silent
 from credpart._random import RandomState, integer_seed, random_rows, seed_sequence
+from credpart._truths import Truth, plausible_truths
 from credpart.calibration_options import CalibrationOptions
 from credpart.errors import (
     CredpartError,
@@ -110,8 +109,9 @@ class Audit:
     model, n_clusters, loglik
         The fitted mixture.
     truths : mapping
-        How many data sets were drawn from the fit of each model: of the fitted mixture, of others
-        with as many clusters, or of these alone where they are far more plausible.
+        How many data sets were drawn from each mixture: the fitted one, by the name of its model,
+        or one that is part of the way from it to the fit of a wider model, and the best fits of
+        other families.
 
     Examples
     --------
@@ -226,10 +226,9 @@ class Audit:
         """Where the data sets are from."""
         if self.is_own:
             return "the mixture"
-        with_clusters = f"with {self.n_clusters} cluster{'s' * (self.n_clusters != 1)}"
         if len(self.truths) == 1:
-            return f"the fit of {next(iter(self.truths))} {with_clusters}"
-        return f"{len(self.truths)} fits {with_clusters}"
+            return f"the fit of {next(iter(self.truths))}"
+        return f"{len(self.truths)} fits of different models"
 
     @property
     def premise(self) -> str:
@@ -269,11 +268,11 @@ class Audit:
 
     @property
     def remarks(self) -> list[str]:
-        """The models that were drawn from, if there are several, and what failed."""
+        """What was drawn from, unless it is the fitted mixture, and what failed."""
         found = []
         if not self.is_own:
             listed = ", ".join(f"{model} ({count})" for model, count in self.truths.items())
-            found.append(f"drawn from the fits of {listed}")
+            found.append(f"drawn from the fit of {listed}")
         if self.n_failed:
             most = max(self.failures, key=lambda reason: self.failures[reason])
             found.append(f"{self.n_failed} could not be clustered and are left out: {most}")
@@ -356,10 +355,10 @@ class UnitsByComponent(NamedTuple):
         return Design(*(None if codes is None else codes[unit] for codes in self.codes))
 
 
-class Truth(NamedTuple):
-    """A mixture that data sets are drawn from."""
+class Source(NamedTuple):
+    """Where data sets are drawn from."""
 
-    mixture: MixtureFit
+    truth: Truth
     units: UnitsByComponent | None  # groups and strata, if the fit has them
 
 
@@ -367,8 +366,7 @@ class AuditDesign(NamedTuple):
     """What every data set of an audit has in common."""
 
     mixture: MixtureFit  # the fitted one
-    truths: Sequence[Truth]
-    chances: Array  # (truths,): the share of the data sets that each is drawn for; sum 1
+    sources: Sequence[Source]
     models: Sequence[Any]  # names, or classes of families
     options: CalibrationOptions
     levels: Sequence[float]
@@ -376,24 +374,27 @@ class AuditDesign(NamedTuple):
     shares: Array  # (n,): the weights of the objects, sum 1
     n: int  # objects to draw
 
-    def truth_of(self, i: int) -> Truth:
-        """The truth of data set i: of any number of first ones each has its share, nearly.
+    def source_of(self, i: int) -> Source:
+        """The source of data set i: of any number of first ones each has its share, nearly.
 
         Multiples of the golden ratio are spread evenly over the fractions between 0 and 1.
 
-        >>> design = AuditDesign(None, "abc", np.array([0.6, 0.3, 0.1]), *[None] * 6)
-        >>> "".join(design.truth_of(i) for i in range(10))
+        >>> shares = {"a": 0.6, "b": 0.3, "c": 0.1}
+        >>> sources = [Source(Truth(name, None, share), None) for name, share in shares.items()]
+        >>> design = AuditDesign(None, sources, *[None] * 6)
+        >>> "".join(design.source_of(i).truth.name for i in range(10))
         'aabacaabaa'
         """
         place = (0.5 + i * GOLDEN_RATIO) % 1.0
-        return self.truths[int(np.searchsorted(self.chances.cumsum()[:-1], place))]
+        ends = np.cumsum([source.truth.share for source in self.sources])
+        return self.sources[int(np.searchsorted(ends[:-1], place))]
 
-    def draw(self, truth: Truth, rng: Generator) -> tuple[Table, Design]:
+    def draw(self, source: Source, rng: Generator) -> tuple[Table, Design]:
         """A data set from a mixture, with its groups and strata.
 
         As many cells are missing as in the data.
         """
-        mixture, units = truth
+        mixture, units = source.truth.mixture, source.units
         values, labels = mixture.family.sample(mixture.internal, self.n, rng)
         is_missing = np.isnan(self.data.values)
         if is_missing.any():
@@ -460,14 +461,15 @@ def audit(
     each cluster they have, as they do in the data; that clusters of one group may be shifted from
     those of another, the mixture does not know, and an audit does not see.
 
-    If several models were tried, the fits with as many clusters are truths by turns, in proportion
-    to exp(HQ / 2) of the criterion of Hannan and Quinn [HQ79]_: its penalty of 2 log log n for each
-    parameter is the smallest that still finds the true model as n grows.  BIC has a larger one, and
-    prefers models that leave something out until the sample proves it: drawn from its choice alone,
-    data sets would not show what that does to coverage.  The weights are a choice of ours, not of
-    [HQ79]_.  ``truths`` says how many data sets were drawn from each.  Where HQ too prefers a wrong
-    structure, an audit is too good: of 600 objects of the paper's Mixture 3 with the structure
-    chosen, audits say .88 to .94, and .77 is true.
+    If the model was chosen among several, a wider one, of which it is a special case, may be the
+    truth: BIC prefers models that leave something out until the sample proves it, and drawn from
+    its choice, data sets would not show what that does to coverage.  So they are drawn from a
+    mixture part of the way from the chosen fit to that of the widest model that contains it, so far
+    that the likelihood ratio of the two models is on average what it is in the data; from the
+    chosen fit itself where that ratio is no larger than chance makes it.  If other families were
+    tried, the best fit of each is drawn from too, for its Akaike weight exp(AICc / 2) [BA02]_.
+    ``truths`` says how many data sets were drawn from each.  A departure that the data do not show
+    stays unseen.
 
     The audit takes these mixtures for true.  It sees what a small sample, a choice among models or
     too few objects for the parameters do to coverage, but not what a model does that is wrong and
@@ -475,8 +477,7 @@ def audit(
 
     References
     ----------
-    .. [HQ79] Hannan, Quinn: The determination of the order of an autoregression.  Journal of the
-       Royal Statistical Society B 41, 1979.
+    .. [BA02] Burnham, Anderson: Model selection and multimodel inference.  Springer, 2002.
 
     Examples
     --------
@@ -498,15 +499,15 @@ def audit(
         )
     count = check_integer("n_datasets", n_datasets, at_least=1)
     design = make_design(result, _check_replicates(result, n_replicates))
-    truths = [design.truth_of(i) for i in range(count)]
+    sources = [design.source_of(i) for i in range(count)]
     if contenders and result.options.selection == "each":
-        design = _with_contenders(design, result, truths)
+        design = _with_contenders(design, result, sources)
     seeds = seed_sequence(random_state).spawn(count)
     tallies, failures = [], Counter[str]()
     report = progress or silent
     # Here too: with threads, contexts of several threads may end in any order.
     with warnings.catch_warnings(action="ignore", category=CredpartWarning):
-        for done, found in enumerate(_judge_all(design, truths, seeds, n_jobs)):
+        for done, found in enumerate(_judge_all(design, sources, seeds, n_jobs)):
             if isinstance(found, str):
                 failures[found] += 1
             else:
@@ -515,7 +516,7 @@ def audit(
     if not tallies:
         reason = failures.most_common(1)[0][0]
         raise DataError(f"None of the {count} data sets drawn could be clustered: {reason}")
-    drawn = Counter(truth.mixture.model for truth in truths)
+    drawn = Counter(source.truth.name for source in sources)
     found_out = summarise_tallies(design, tallies, drawn, dict(failures))
     if failures:
         warn_caller(DegeneracyWarning(f"Audit of {found_out.basis}"))
@@ -533,7 +534,6 @@ def make_design(result: CalibratedResult, n_replicates: int) -> AuditDesign:
     except UnsupportedError as error:
         reason = f"{error.reason}, so that no data sets can be drawn for an audit"
         raise UnsupportedError(error.family, reason) from error
-    mixtures, chances = plausible_mixtures(result)
     total = result.weights.sum()
     n = max(2, round(total))
     c = min(options.n_clusters)
@@ -542,8 +542,10 @@ def make_design(result: CalibratedResult, n_replicates: int) -> AuditDesign:
     models = [one for one in result.models if not isinstance(one, str) or one in MODELS]
     return AuditDesign(
         mixture=mixture,
-        truths=[Truth(one, UnitsByComponent.of(result, one)) for one in mixtures],
-        chances=chances,
+        sources=[
+            Source(truth, UnitsByComponent.of(result, truth.mixture))
+            for truth in plausible_truths(result)
+        ],
         models=models,
         options=replace(options, n_replicates=n_replicates),
         levels=levels_to_try(options.level, min(n_replicates, len(result.replicates))),
@@ -553,43 +555,8 @@ def make_design(result: CalibratedResult, n_replicates: int) -> AuditDesign:
     )
 
 
-def plausible_mixtures(result: CalibratedResult) -> tuple[list[MixtureFit], Array]:
-    """Fits that may be the truth of an audit, and the chance of each: the fitted one comes first.
-
-    They are those of the selection with as many clusters as the fitted mixture.  Models that
-    coincide, as many do with one cluster, count once.  Mixtures with as many parameters as there
-    are objects are left out: their likelihood says nothing.
-    """
-    fits = [result.mixture]
-    for fit in result.selection.fits.values():
-        is_alike = fit.n_clusters == result.mixture.n_clusters and fit.is_determined
-        is_new = not any(fit.coincides_with(known) for known in fits)
-        if is_alike and is_new and can_sample(fit):
-            fits.append(fit)
-    values = np.array([hannan_quinn(fit) for fit in fits])
-    chances = np.exp((values - values.max()) / 2.0)
-    chances /= chances.sum()
-    order = [0, *(1 + np.argsort(-chances[1:], kind="stable"))]
-    return [fits[i] for i in order], chances[order]
-
-
-def hannan_quinn(fit: MixtureFit) -> float:
-    """The criterion of Hannan and Quinn: larger is better."""
-    penalty = 2.0 * np.log(max(np.log(fit.n_objects), 1.0))  # for each parameter
-    return float(2.0 * fit.loglik - penalty * fit.n_parameters)
-
-
-def can_sample(fit: MixtureFit) -> bool:
-    """Whether data sets can be drawn from a fit."""
-    try:
-        fit.family.sample(fit.internal, 1, np.random.default_rng(0))
-    except UnsupportedError:
-        return False
-    return True
-
-
 def _with_contenders(
-    design: AuditDesign, result: CalibratedResult, truths: Sequence[Truth]
+    design: AuditDesign, result: CalibratedResult, sources: Sequence[Source]
 ) -> AuditDesign:
     """The design with the models and numbers of clusters that `SHARE` of the replicates chose.
 
@@ -600,7 +567,7 @@ def _with_contenders(
     names = result.replicates.chosen()
     kept = {fit.n_clusters, *(c for c, count in numbers.items() if count >= SHARE * B)}
     models = {fit.model, *(name for name, count in names.items() if count >= SHARE * B)}
-    models |= {truth.mixture.model for truth in truths}
+    models |= {source.truth.mixture.model for source in sources}
     options = design.options
     return design._replace(
         models=[one for one in design.models if getattr(one, "__name__", one) in models],
@@ -635,18 +602,20 @@ def levels_to_try(level: float, n_replicates: int) -> list[float]:
 
 def _judge_all(
     design: AuditDesign,
-    truths: Sequence[Truth],
+    sources: Sequence[Source],
     seeds: Sequence[SeedSequence],
     n_jobs: int | None,
 ) -> Iterator[Tally | str]:
     """The tally of every data set in turn, or why it has none."""
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    shared = design._replace(truths=())  # each task has its own truth
-    tasks = (delayed(judge)(shared, truth, seed) for truth, seed in zip(truths, seeds, strict=True))
+    shared = design._replace(sources=())  # each task has its own
+    tasks = (
+        delayed(judge)(shared, source, seed) for source, seed in zip(sources, seeds, strict=True)
+    )
     yield from parallel(tasks)
 
 
-def judge(design: AuditDesign, source: Truth, seed: SeedSequence) -> Tally | str:
+def judge(design: AuditDesign, source: Source, seed: SeedSequence) -> Tally | str:
     """Draw a data set, run the pipeline on it, and compare; or say why it could not be done."""
     drawing, fitting, sampling = seed.spawn(3)
     options = replace(design.options, seed=integer_seed(fitting))
@@ -658,7 +627,7 @@ def judge(design: AuditDesign, source: Truth, seed: SeedSequence) -> Tally | str
     except CredpartError as error:
         return str(error)
     rows = random_rows(design.n, MOST_OBJECTS, sampling)
-    truth = pairwise_probabilities(source.mixture.posteriors_of(data.values[rows]))
+    truth = pairwise_probabilities(source.truth.mixture.posteriors_of(data.values[rows]))
     return tally(result, rows, truth, design.levels)
 
 

@@ -339,7 +339,7 @@ def compare_rivals(
         outside = pairs.share_outside(posteriors[rows]), pairs.share_outside(posteriors[rows], FAR)
         counts = int(is_other.sum()), int(has_left.sum())
         is_nested = c == chosen.n_clusters and model in nested
-        others = corrected_aic(fit) - corrected_aic(chosen), is_nested
+        others = fit.aicc - chosen.aicc, is_nested
         table.append((c, model, fit.bic, lead, is_plausible, *outside, *counts, *others))
         for i in np.flatnonzero(is_other) if is_plausible else ():
             label, sets = result.labels[i] + 1, names[partition.set_labels[i]]
@@ -354,12 +354,6 @@ def compare_rivals(
         n_clusters=chosen.n_clusters,
         bic=chosen.bic,
     )
-
-
-def corrected_aic(fit: MixtureFit) -> float:
-    """AIC for small samples [HT89]_: larger is better; minus infinity without enough objects."""
-    k, left = fit.n_parameters, fit.n_objects - fit.n_parameters - 1.0
-    return fit.aic - 2.0 * k * (k + 1.0) / left if left > 0.0 else -np.inf
 
 
 def intervals_among(result: CalibratedResult, rows: IntArray) -> PairwiseIntervals:

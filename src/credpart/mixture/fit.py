@@ -223,6 +223,20 @@ class MixtureFit:
         """``2 loglik - 2 n_parameters``: larger is better."""
         return self.criterion("aic")
 
+    @property
+    def aicc(self) -> float:
+        """AIC for small samples [HT89]_; minus infinity without more objects than parameters.
+
+        References
+        ----------
+        .. [HT89] Hurvich, Tsai: Regression and time series model selection in small samples.
+           Biometrika 76, 1989.
+        """
+        if not self.is_determined:
+            return -np.inf
+        k, left = self.n_parameters, self.n_objects - self.n_parameters - 1.0
+        return self.aic - 2.0 * k * (k + 1.0) / left
+
     def posteriors(self, X: Any) -> Array:
         """Posterior probabilities of the components, shape (n, c).
 
