@@ -465,7 +465,7 @@ def test_strata_are_drawn_too():
 
 
 def test_data_sets_are_drawn_from_what_the_likelihood_ratio_says():
-    X = make_mixture3(150, random_state=1).X
+    X = make_mixture3(300, random_state=1004).X
     model = CalibratedClustering([2, 3], n_replicates=40, level=0.8, random_state=0).fit(X)
     found = audit(model, 3, contenders=True)
     (name,) = found.truths

@@ -1,15 +1,22 @@
 """What audits take for true: part of the way from the chosen fit to a wider one."""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from credpart import CalibratedClustering, select_mixture
-from credpart._truths import between, plausible_truths, share_of_the_way, widest
+from credpart import CalibratedClustering, _truths, fit_mixture, select_mixture
+from credpart._truths import between, maximum_from, plausible_truths, share_of_the_way, widest
 from credpart.datasets import load_iris, make_mixture1, make_mixture3, make_skew_t, make_survey
-from credpart.mixture.fit import MixtureFit
+from credpart.errors import CredpartWarning
+from credpart.mixture.optimisation import Limits
+from credpart.mixture.optimisation.mixtures import map_params
 
+LIMITS = Limits(1e-9, 1000)
 SAMPLE = make_mixture3(150, random_state=1)
 WEIGHTS = np.ones(150)
+NEAR = make_mixture3(300, random_state=1004)  # EVE is nearly as good as VVV
 # Data, a model and a wider one of the same family.
 PAIRS = {
     "Gaussian": (SAMPLE.X, "EVE", "VVV"),
@@ -25,12 +32,19 @@ PAIRS = {
 }
 
 
+def ends_of(X, narrow, wide):
+    """The fit of the narrow model, and the maximum of the wide one that EM reaches from there."""
+    missing = "model" if np.isnan(X).any() else "error"
+    fits = select_mixture(X, 3, [narrow, wide], missing=missing, n_jobs=1).fits
+    chosen, wider = fits[3, narrow], fits[3, wide]
+    return chosen, maximum_from(chosen, wider, X, np.ones(len(X)), LIMITS)
+
+
 @pytest.fixture(scope="module", params=PAIRS)
 def pair(request):
     X, narrow, wide = PAIRS[request.param]
-    missing = "model" if np.isnan(X).any() else "error"
-    fits = select_mixture(X, 3, [narrow, wide], missing=missing, n_jobs=1).fits
-    return X, fits[3, narrow], fits[3, wide]
+    with warnings.catch_warnings(action="ignore", category=CredpartWarning):
+        return X, *ends_of(X, narrow, wide)
 
 
 def result_of(X, **options):
@@ -38,62 +52,78 @@ def result_of(X, **options):
     return CalibratedClustering(**options).fit(X).result_
 
 
-@pytest.mark.filterwarnings("ignore::credpart.errors.CredpartWarning")
-def test_both_ends_of_the_way_are_the_fits(pair):
-    X, chosen, wider = pair
-    for way, end in ((0.0, chosen), (1.0, wider)):
-        mixture = between(chosen, wider, way, X, WEIGHTS)
-        joint = mixture.posteriors_of(X) @ mixture.posteriors_of(X).T
-        expected = end.posteriors_of(X) @ end.posteriors_of(X).T
-        np.testing.assert_allclose(joint, expected, rtol=0, atol=1e-9)
-        assert mixture.loglik == pytest.approx(end.loglik, rel=1e-9)
+def test_both_ends_of_the_way_are_the_mixtures(pair):
+    X, chosen, end = pair
+    for way, mixture in ((0.0, chosen), (1.0, end)):
+        found = between(chosen, end, way, X, WEIGHTS)
+        expected = mixture.posteriors_of(X)
+        np.testing.assert_allclose(found.posteriors_of(X), expected, rtol=0, atol=1e-9)
+        assert found.loglik == pytest.approx(mixture.loglik, rel=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::credpart.errors.CredpartWarning")
 def test_half_the_way_is_a_mixture_that_explains_the_data_between_the_two(pair):
-    X, chosen, wider = pair
-    mixture = between(chosen, wider, 0.5, X, WEIGHTS)
-    assert chosen.loglik < mixture.loglik < wider.loglik
+    X, chosen, end = pair
+    mixture = between(chosen, end, 0.5, X, WEIGHTS)
+    assert chosen.loglik < mixture.loglik < end.loglik
     assert np.isfinite(mixture.sample(50, 0)[0]).all()
 
 
-def test_components_are_matched_whatever_their_order():
-    fits = select_mixture(SAMPLE.X, 3, ["EVE", "VVV"], n_jobs=1).fits
-    chosen, wider = fits[3, "EVE"], fits[3, "VVV"]
-    kind, order = type(wider.internal), [2, 0, 1]
-    turned = MixtureFit(
-        **{name: getattr(wider, name) for name in wider.__slots__}
-        | {"internal": kind(*(field[:, order] for field in wider.internal))}
-    )
-    expected = between(chosen, wider, 0.4, SAMPLE.X, WEIGHTS)
-    found = between(chosen, turned, 0.4, SAMPLE.X, WEIGHTS)
-    np.testing.assert_allclose(found.params.means, expected.params.means, rtol=1e-12)
+@pytest.mark.filterwarnings("ignore::credpart.errors.CredpartWarning")
+def test_the_end_is_a_maximum_of_the_wider_model(pair):
+    X, chosen, end = pair
+    assert end.model != chosen.model
+    missing = "model" if np.isnan(X).any() else "error"
+    labels = end.posteriors_of(X).argmax(axis=1)
+    again = fit_mixture(X, 3, end.model, start=labels, missing=missing)
+    assert end.loglik <= again.loglik + 1e-3 * abs(again.loglik)
 
 
-def test_the_way_is_that_of_the_formula():
-    fits = select_mixture(SAMPLE.X, 3, ["EVE", "VVV"], n_jobs=1).fits
-    chosen, wider = fits[3, "EVE"], fits[3, "VVV"]
-    n, k, K = 150, chosen.n_parameters, wider.n_parameters
-    ratio = 2 * (wider.loglik - chosen.loglik)
-    # AIC's penalty is twice the number of parameters, that of AICc 2 k n / (n - k - 1).
-    by_chance = K * n / (n - K - 1) - k * n / (n - k - 1)
-    assert by_chance == pytest.approx(K - k, rel=0.3)
-    assert share_of_the_way(chosen, wider) == pytest.approx(np.sqrt(1 - by_chance / ratio))
-    assert share_of_the_way(chosen, chosen) == 0.0
+def test_the_likelihood_on_the_way_is_a_parabola():
+    chosen, end = ends_of(NEAR.X, "EVE", "VVV")
+    ratio = 2.0 * (end.loglik - chosen.loglik)
+    for way in (0.2, 0.5, 0.8):
+        gain = 2.0 * (between(chosen, end, way, NEAR.X, np.ones(300)).loglik - chosen.loglik)
+        assert gain == pytest.approx(ratio * (1.0 - (1.0 - way) ** 2), abs=0.1 * ratio)
 
 
-def test_data_drawn_from_it_have_the_ratio_of_the_data():
-    fits = select_mixture(SAMPLE.X, 3, ["EVE", "VVV"], n_jobs=1).fits
-    chosen, wider = fits[3, "EVE"], fits[3, "VVV"]
+@pytest.mark.parametrize(
+    ("make", "narrow", "n", "seed"),
+    [
+        (make_mixture3, "VII", 100, 1002),
+        (make_mixture1, "EII", 300, 1000),
+    ],
+)
+def test_data_drawn_from_it_have_the_ratio_of_the_data(make, narrow, n, seed):
+    X = make(n, random_state=seed).X
+    chosen, end = ends_of(X, narrow, "VVV")
+    seen = 2.0 * (end.loglik - chosen.loglik)
+    way = share_of_the_way(seen, end.n_parameters - chosen.n_parameters)
+    assert way > 0.5
+    truth = between(chosen, end, way, X, np.ones(n))
+    drawn = []
+    for replicate in range(30):
+        here, there = ends_of(truth.sample(n, replicate)[0], narrow, "VVV")
+        drawn.append(2.0 * (there.loglik - here.loglik))
+    # Ratios have a standard deviation of 5 or so, and their means one of 1; data drawn from the
+    # wider maximum have a mean that is larger by df, 6 or 8.
+    assert np.mean(drawn) == pytest.approx(seen, abs=4.0)
 
-    def ratio(fits):
-        return 2.0 * (fits[3, "VVV"].loglik - fits[3, "EVE"].loglik)
 
-    truth = between(chosen, wider, share_of_the_way(chosen, wider), SAMPLE.X, WEIGHTS)
-    drawn = [truth.sample(150, seed)[0] for seed in range(30)]
-    ratios = [ratio(select_mixture(X, 3, ["EVE", "VVV"], n_jobs=1).fits) for X in drawn]
-    # Its standard deviation is 5, so that of the mean is .9; that of the wider fit has 12.
-    assert np.mean(ratios) == pytest.approx(ratio(fits), abs=2.5)
+def test_where_the_likelihood_is_no_parabola_the_chosen_fit_is_the_truth(monkeypatch):
+    result = result_of(NEAR.X, n_clusters=3, model=["EVE", "VVV"], selection="once")
+    assert result.mixture.model == "EVE"
+    (truth,) = plausible_truths(result)
+    assert truth.name == "EVE part of the way to VVV"
+    assert truth.mixture.loglik > result.mixture.loglik
+    exchanged = lambda field: field[:, [1, 2, 0]]  # noqa: E731
+
+    def other_clusters(*args):
+        end = maximum_from(*args)
+        return replace(end, internal=map_params(exchanged, end.internal))
+
+    monkeypatch.setattr(_truths, "maximum_from", other_clusters)
+    (truth,) = plausible_truths(result)
+    assert truth == ("EVE", result.mixture, 1.0)
 
 
 def test_the_widest_model_that_contains_the_chosen_one_is_taken():

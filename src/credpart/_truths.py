@@ -4,25 +4,31 @@ BIC leaves out what a sample is too small to prove.  Data drawn from the chosen 
 its model exactly, and intervals that take the choice for granted would seem to hold their level.
 So the truth of an audit may be of a wider model, of which the chosen one is a special case.
 
-Let R be the likelihood ratio of the two fits.  If the chosen model is right, chance alone gives R a
-mean of df, the number of parameters that the wider model has more; if it is not, R - df estimates
-how far the truth is from it.  Data drawn from the wider fit would have a ratio of R + df on
-average: it overstates what is there.  The truth is therefore part of the way from the chosen fit to
-the wider one, at ``sqrt(1 - df / R)``, since ratios grow with the square of the distance.  Data
-drawn from it have a ratio of R on average, that of the data.
+Let R be the likelihood ratio of the chosen fit and the maximum of the wider model that EM reaches
+from there.  If the chosen model is right, chance alone gives R a mean of df, the number of
+parameters that the wider model has more; if it is not, R - df estimates how far the truth is from
+it.  Data drawn from the wider maximum would have a ratio of R + df on average: it overstates what
+is there.  The truth is therefore part of the way from the chosen fit to that maximum, at
+``sqrt(1 - df / R)``, since ratios grow with the square of the distance.  Data drawn from it have a
+ratio of about R on average, that of the data.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from credpart._arrays import Array
 from credpart.errors import UnsupportedError
+from credpart.mixture.families.base import Parameters
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.models import special_cases
+from credpart.mixture.optimisation import Limits, Mixtures, Problem
+from credpart.mixture.optimisation.em import evaluate
+from credpart.mixture.optimisation.maximise import maximise
+from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.posteriors import score
 from credpart.result import CalibratedResult
 
@@ -38,10 +44,10 @@ class Truth(NamedTuple):
 def plausible_truths(result: CalibratedResult) -> list[Truth]:
     """What may be true of the data of a fit; shares sum to 1.
 
-    First the fitted mixture, part of the way to that of the widest model that contains it, if the
-    likelihood ratio of the two exceeds what chance makes it.  If other families were tried, the
-    best fit of each, with its Akaike weight, exp(AICc / 2), as its share [BA02]_.  All have the
-    number of clusters of the fit.
+    First the fitted mixture, part of the way to the widest model of its family that contains it, if
+    the likelihood ratio of the two exceeds what chance makes it.  If other families were tried, the
+    best fit of each too: then the share of a family is the Akaike weight, exp(AICc / 2), of its
+    best fit [BA02]_.  All have the number of clusters of the fit.
 
     References
     ----------
@@ -58,15 +64,15 @@ def plausible_truths(result: CalibratedResult) -> list[Truth]:
         and not fit.coincides_with(chosen)
         and can_sample(fit)
     ]
-    name, mixture, aicc = chosen.model, chosen, chosen.aicc
+    name, mixture = chosen.model, chosen
     wider = widest(chosen, others)
-    way = 0.0 if wider is None else share_of_the_way(chosen, wider)
-    if wider is not None and way > 0.0:
-        name = f"{chosen.model} part of the way to {wider.model}"
-        mixture = between(chosen, wider, way, result.mixture_values, result.weights)
-        aicc = max(aicc, wider.aicc)
+    if wider is not None:
+        mixture = on_the_way(result, wider)
+        if mixture is not chosen:
+            name = f"{chosen.model} part of the way to {wider.model}"
     best = best_of_families(fit for fit in others if fit.family is not chosen.family)
-    criteria = np.array([aicc, *(fit.aicc for fit in best)])
+    own = [fit.aicc for fit in (chosen, *others) if fit.family is chosen.family]
+    criteria = np.array([max(own), *(fit.aicc for fit in best)])
     weights = np.exp(0.5 * (criteria - criteria.max()))
     shares = (weights / weights.sum()).tolist()
     names, mixtures = [name, *(fit.model for fit in best)], [mixture, *best]
@@ -74,7 +80,7 @@ def plausible_truths(result: CalibratedResult) -> list[Truth]:
 
 
 def widest(chosen: MixtureFit, fits: Iterable[MixtureFit]) -> MixtureFit | None:
-    """The fit with most parameters of those whose models contain the chosen one."""
+    """The fit with most parameters of those of its family whose models contain the chosen one."""
     containing = [
         fit
         for fit in fits
@@ -83,31 +89,64 @@ def widest(chosen: MixtureFit, fits: Iterable[MixtureFit]) -> MixtureFit | None:
     return max(containing, key=lambda fit: fit.n_parameters, default=None)
 
 
-def share_of_the_way(chosen: MixtureFit, wider: MixtureFit) -> float:
+def on_the_way(result: CalibratedResult, wider: MixtureFit) -> MixtureFit:
+    """A mixture of the wider model, part of the way to it from the chosen fit.
+
+    It is the chosen fit itself where the likelihood ratio is no larger than chance makes it; and
+    where the likelihood is no parabola on the way, so that the two are too far apart for what is
+    said above: twice its gain would be ``R (1 - (1 - way)^2)``, and is less than half of that.
+    """
+    chosen, values, weights = result.mixture, result.mixture_values, result.weights
+    end = maximum_from(chosen, wider, values, weights, result.options.limits)
+    ratio = 2.0 * (end.loglik - chosen.loglik)
+    way = share_of_the_way(ratio, wider.n_parameters - chosen.n_parameters)
+    if way == 0.0:
+        return chosen
+    mixture = between(chosen, end, way, values, weights)
+    gain = 2.0 * (mixture.loglik - chosen.loglik)
+    return mixture if gain > 0.5 * ratio * (1.0 - (1.0 - way) ** 2) else chosen
+
+
+def maximum_from(
+    chosen: MixtureFit, wider: MixtureFit, values: Array, weights: Array, limits: Limits
+) -> MixtureFit:
+    """The maximum of the wider model that EM reaches from the chosen fit; or that fit if none.
+
+    The search for the best wider fit may have found another one, with other clusters.
+    """
+    problem = Problem.of(chosen.family, values, weights[None])
+    first = np.zeros(1, dtype=np.intp)
+    code = np.array([wider.structure_code])
+    start = Mixtures.at(chosen.internal, code, first, first, n_iter=0)
+    found = maximise(problem, evaluate(problem, start), limits)
+    if not problem.is_sound(found)[0]:
+        return chosen
+    return with_parameters(wider, found.params, values, weights)
+
+
+def share_of_the_way(ratio: float, df: int) -> float:
     """``sqrt(1 - df / R)``; 0 where the ratio R is no larger than chance makes it.
 
-    In small samples chance makes it larger than df: half the difference of the two penalties of
-    AICc estimates by how much.
+    >>> share_of_the_way(8.0, 6), share_of_the_way(5.0, 6)
+    (0.5, 0.0)
     """
-    ratio = 2.0 * (wider.loglik - chosen.loglik)
-    by_chance = 0.5 * (ratio - (wider.aicc - chosen.aicc))
-    return float(np.sqrt(max(0.0, 1.0 - by_chance / ratio))) if ratio > 0.0 else 0.0
+    return sqrt(1.0 - df / ratio) if ratio > df else 0.0
 
 
 def between(
-    chosen: MixtureFit, wider: MixtureFit, way: float, values: Array, weights: Array
+    here: MixtureFit, there: MixtureFit, way: float, values: Array, weights: Array
 ) -> MixtureFit:
-    """A mixture of the wider model, part of the way from the chosen fit; ``values`` are the data.
+    """A mixture of the model of ``there``, part of the way to it; ``values`` are the data."""
+    fields = map_params(lambda a, b: (1.0 - way) * a + way * b, here.internal, there.internal)
+    return with_parameters(there, there.family.derived(fields), values, weights)
 
-    Components are matched by the objects that they share.
-    """
-    shared = (weights[:, None] * chosen.posteriors_of(values)).T @ wider.posteriors_of(values)
-    order = linear_sum_assignment(shared, maximize=True)[1]
-    here, there, family = chosen.internal, wider.internal, wider.family
-    fields = ((1.0 - way) * a + way * b[:, order] for a, b in zip(here, there, strict=True))
-    params = family.derived(type(there)(*fields))
-    loglik = float(weights @ score(family, params, values)[1])
-    return replace(wider, internal=params, loglik=loglik)
+
+def with_parameters(
+    fit: MixtureFit, params: Parameters, values: Array, weights: Array
+) -> MixtureFit:
+    """A mixture of the model of a fit that has other parameters."""
+    loglik = float(weights @ score(fit.family, params, values)[1])
+    return replace(fit, internal=params, loglik=loglik)
 
 
 def best_of_families(fits: Iterable[MixtureFit]) -> list[MixtureFit]:

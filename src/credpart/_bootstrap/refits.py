@@ -28,7 +28,7 @@ from credpart.mixture.optimisation import Limits, Mixtures, Problem, Status
 from credpart.mixture.optimisation.e_step import e_step, total_log_certainty
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
-from credpart.mixture.optimisation.mixtures import map_params
+from credpart.mixture.optimisation.mixtures import map_params, take_params
 from credpart.mixture.search.grid_search import Cell
 from credpart.mixture.search.multistart import Found, Policy, best_first
 
@@ -224,8 +224,12 @@ class FamilyRefit:
             with np.errstate(all="ignore"):  # an object alone has no variance
                 statistics = e_step(self.distinct, some.params, some.sample)[1]
                 params = self.family.m_step(statistics, some.structure_code, some.params)
-            is_spurious = self.family.is_spurious(params, self.distinct.n_objects).any(axis=1)
-            is_sound[rows] = ~(is_spurious | self.family.is_degenerate(params))
+            sizes = self.distinct.data.weights[some.sample].sum(axis=1)  # each sample has its own
+            is_spurious = [
+                self.family.is_spurious(take_params(params, slice(i, i + 1)), n).any()
+                for i, n in enumerate(sizes.tolist())
+            ]
+            is_sound[rows] = ~(np.array(is_spurious) | self.family.is_degenerate(params))
         return is_sound
 
     def criterion(self, mixtures: Mixtures, *, is_certain: bool = False) -> Array:
