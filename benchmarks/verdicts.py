@@ -49,6 +49,7 @@ TRUTHS = 10_000  # seed of the first data set that true coverage is measured on
 STEPS = 2  # advice that is followed one after the other
 REPLICATES = 300  # of a real data set: a recalibrated level leaves fewer beyond a bound
 NOTHING = (
+    "No setting lets",
     "no setting does",
     "no setting helps",
     "No other masses help",

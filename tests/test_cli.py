@@ -26,7 +26,7 @@ from credpart.cli import main
 from credpart.cli.folder import FILES
 from credpart.cli.pictures import KINDS
 from credpart.cli.stored import stored_model
-from credpart.datasets import DATASETS, load_butterfly, load_iris
+from credpart.datasets import DATASETS, load_butterfly, load_iris, make_mixture2
 from credpart.tables import read_objects
 
 QUICK = ("--model", "VVI", "--clusters", "3", "--replicates", "20", "--seed", "1")
@@ -53,13 +53,16 @@ def read_exactly(path):
 
 
 def test_a_recalibrated_fit_holds_the_level_asked_for(tmp_path, capsys):
-    options = ("--model", "VVI", "--clusters", "3", "--replicates", "40", "--audit", "2")
-    folder = tmp_path / "out"
-    assert run("fit", "iris", *options, "--recalibrate", "--out", folder, "--quiet") == 0
+    source, folder = tmp_path / "data.csv", tmp_path / "out"
+    X = make_mixture2(40, random_state=0).X
+    pd.DataFrame(X, columns=["x", "y"]).to_csv(source, index=False)
+    options = ("--model", "EEE", "--clusters", "3", "--replicates", "200", "--audit", "8")
+    assert run("fit", source, *options, "--recalibrate", "--out", folder, "--quiet") == 0
     summary = json.loads((folder / "summary.json").read_text())
-    model = CalibratedClustering(3, model="VVI", n_replicates=40, random_state=0)
-    found = audit(model.fit(load_iris().X), 2)
-    assert summary["level"] == found.recommended_level != 0.9
+    model = CalibratedClustering(3, model="EEE", n_replicates=200, random_state=0)
+    found = audit(model.fit(X), 8, n_replicates=200)
+    assert found.asks_for_another_level
+    assert summary["level"] == found.recommended_level > 0.9
     assert summary["nominal_level"] == 0.9
     assert summary["diagnosis"]["audit"]["nominal_level"] == 0.9
     model.recalibrate(found)
@@ -67,6 +70,16 @@ def test_a_recalibrated_fit_holds_the_level_asked_for(tmp_path, capsys):
     capsys.readouterr()
     assert run("fit", "iris", *QUICK, "--recalibrate", "--out", tmp_path / "no") == 2
     assert "--recalibrate must be given with an audit" in capsys.readouterr().err
+
+
+def test_a_level_that_the_audit_does_not_ask_for_is_not_taken(tmp_path, capsys):
+    options = ("--model", "VVI", "--clusters", "3", "--replicates", "40", "--audit", "2")
+    folder = tmp_path / "out"
+    assert run("fit", "iris", *options, "--recalibrate", "--out", folder) == 0
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["level"] == 0.9
+    assert summary["nominal_level"] is None
+    assert "Note: The level stays as it is: in the audit intervals cover" in capsys.readouterr().err
 
 
 def test_masses_are_those_of_the_library_to_the_byte(fitted):

@@ -113,7 +113,7 @@ def test_where_the_likelihood_is_no_parabola_the_chosen_fit_is_the_truth(monkeyp
     result = result_of(NEAR.X, n_clusters=3, model=["EVE", "VVV"], selection="once")
     assert result.mixture.model == "EVE"
     (truth,) = plausible_truths(result)
-    assert truth.name == "EVE part of the way to VVV"
+    assert truth.name == "a mixture between EVE and VVV"
     assert truth.mixture.loglik > result.mixture.loglik
     exchanged = lambda field: field[:, [1, 2, 0]]  # noqa: E731
 

@@ -110,8 +110,7 @@ class Audit:
         The fitted mixture.
     truths : mapping
         How many data sets were drawn from each mixture: the fitted one, by the name of its model,
-        or one that is part of the way from it to the fit of a wider model, and the best fits of
-        other families.
+        or one between it and a wider model, and the best fits of other families.
 
     Examples
     --------
@@ -184,6 +183,11 @@ class Audit:
         return "caution" if coverage + ERRORS * error < wanted else "note"
 
     @property
+    def asks_for_another_level(self) -> bool:
+        """Whether coverage is not the one asked for, by more than what may be chance."""
+        return self.severity in ("caution", "problem") or self.is_generous
+
+    @property
     def covered(self) -> str:
         """The coverage and its standard error, which one data set does not have."""
         error = self.standard_error
@@ -227,8 +231,8 @@ class Audit:
         if self.is_own:
             return "the mixture"
         if len(self.truths) == 1:
-            return f"the fit of {next(iter(self.truths))}"
-        return f"{len(self.truths)} fits of different models"
+            return next(iter(self.truths))
+        return f"{len(self.truths)} mixtures of different models"
 
     @property
     def premise(self) -> str:
@@ -268,11 +272,14 @@ class Audit:
 
     @property
     def remarks(self) -> list[str]:
-        """What was drawn from, unless it is the fitted mixture, and what failed."""
+        """What was drawn from, if there are several mixtures, and what failed."""
         found = []
-        if not self.is_own:
-            listed = ", ".join(f"{model} ({count})" for model, count in self.truths.items())
-            found.append(f"drawn from the fit of {listed}")
+        if len(self.truths) > 1:
+            listed = ", ".join(
+                f"{'the mixture' if name == self.model else name} ({count})"
+                for name, count in self.truths.items()
+            )
+            found.append(f"drawn from {listed}")
         if self.n_failed:
             most = max(self.failures, key=lambda reason: self.failures[reason])
             found.append(f"{self.n_failed} could not be clustered and are left out: {most}")

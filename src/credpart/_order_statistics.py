@@ -68,7 +68,7 @@ def _plan(B: int, number: int) -> tuple[int, int]:
 
     A piece holds on average ``number / pieces`` of a row's ``number`` smallest values, with a
     standard deviation of at most the root of that, if the values come in random order.  Three and
-    a half of them more are too few in less than one of 200 rows, which are then sorted whole.
+    a half of them more are too few in one of some hundred rows, which are then sorted whole.
     """
     n_pieces = ceil(B / PIECE)
     reach = ceil(number / n_pieces + 3.5 * sqrt(number / n_pieces))

@@ -36,7 +36,7 @@ from credpart.result import CalibratedResult
 class Truth(NamedTuple):
     """A mixture that data sets may be drawn from."""
 
-    name: str
+    name: str  # the model of the fitted mixture, or words for another
     mixture: MixtureFit
     share: float  # of the data sets
 
@@ -69,13 +69,13 @@ def plausible_truths(result: CalibratedResult) -> list[Truth]:
     if wider is not None:
         mixture = on_the_way(result, wider)
         if mixture is not chosen:
-            name = f"{chosen.model} part of the way to {wider.model}"
+            name = f"a mixture between {chosen.model} and {wider.model}"
     best = best_of_families(fit for fit in others if fit.family is not chosen.family)
     own = [fit.aicc for fit in (chosen, *others) if fit.family is chosen.family]
     criteria = np.array([max(own), *(fit.aicc for fit in best)])
     weights = np.exp(0.5 * (criteria - criteria.max()))
     shares = (weights / weights.sum()).tolist()
-    names, mixtures = [name, *(fit.model for fit in best)], [mixture, *best]
+    names, mixtures = [name, *(f"the fit of {fit.model}" for fit in best)], [mixture, *best]
     return [Truth(*row) for row in zip(names, mixtures, shares, strict=True)]
 
 

@@ -133,6 +133,9 @@ def show_notes(remarks: Iterable[str], *, quiet: bool) -> None:
         print(harmless(f"Note: {remark}"), file=sys.stderr)
 
 
+KEPT_LEVEL = "The level stays as it is: in the audit intervals cover {}, which asks for no other."
+
+
 def fit(request: Request, *, quiet: bool) -> Outcome:
     """Fit the model to all rows, or to some and score the others."""
     check_jobs(request.estimator["n_jobs"])
@@ -153,8 +156,13 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     diagnosis = judged(result, request, quiet=quiet)
     how = {name: request.estimator[name] for name in ("n_jobs", "verbose")}
     if request.recalibrate:
-        result = result.recalibrate(_audit_of(diagnosis), **how)
-        diagnosis = judged(result, request, quiet=quiet)
+        found = _audit_of(diagnosis)
+        if found.asks_for_another_level:
+            result = result.recalibrate(found, **how)
+            diagnosis = judged(result, request, quiet=quiet)
+        else:
+            remarks += [KEPT_LEVEL.format(found.covered)]
+            show_notes(remarks[-1:], quiet=quiet)
     partition = result.partition
     if rows is not None:
         partition = _partition_of_all(result, X, rows, objects.known, how)

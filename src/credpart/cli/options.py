@@ -246,7 +246,7 @@ Recalibrate = Annotated[
     bool,
     typer.Option(
         "--recalibrate",
-        help="Use the level at which intervals hold --level, as the quick audit says",
+        help="Use the level at which intervals hold --level, if the audit finds another",
         rich_help_panel=MODEL,
     ),
 ]

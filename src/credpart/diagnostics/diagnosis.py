@@ -470,14 +470,17 @@ def _verdict(grade: str, worst: Finding, seen: Evidence) -> Message:
         return Message(f"{LEADS[grade]}: ", worst.text, ".")
     if isinstance(seen.audit, str):
         level = "; whether its intervals hold their level was not checked (no audit)"
-    elif coverage(seen).severity == "ok":
+    elif (found := coverage(seen)).severity == "ok":
         right = "the model is right" if seen.audit.is_own else "a model of the audit is right"
         level = f": if {right}, its intervals can be taken at their level"
         if seen.audit.severity_partition in ("caution", "problem"):
             share = f"{100.0 * seen.audit.coverage_partition:.3g} %"
-            level += f", while belief to plausibility hold {share} of the pairs"
+            level += (
+                f", while belief to plausibility hold {share} of the pairs, missing most others by "
+                "next to nothing"
+            )
     else:
-        level = "; whether its intervals hold their level, so small an audit does not tell"
+        level = f"; {found.text}"
     rivals = "; other models were not compared" if isinstance(seen.rivals, str) else ""
     # An audit that was refused cannot be asked for.
     can_ask = ASKED_FOR in getattr(seen.audit, "parts", ())

@@ -17,7 +17,7 @@ from credpart._rivals import FAR, Rivals
 from credpart.diagnostics.normality import MOST_ROWS
 from credpart.focal import set_names
 from credpart.mixture.fit import MixtureFit
-from credpart.mixture.models import special_cases
+from credpart.mixture.models import MODELS, special_cases
 from credpart.mixture.optimisation.convergence import Status
 from credpart.mixture.search.selection import Selection
 from credpart.partition import EvidentialPartition
@@ -39,10 +39,15 @@ OBJECTS, FEW_OBJECTS = 6.0, 3.0
 # [Bel, Pl] covers an interval if it does to within MARGIN.  With enough focal sets .92 to 1 of the
 # pairs are covered so (Iris, Diabetes, the mixtures of the paper), with singletons .4 to .7.
 MARGIN = 0.05
+# A cluster with less than half of its share of the objects, and this many times as wide as the
+# others, is more often scattered outliers than one that is dense.
+SMALL, WIDE = 0.5, 5.0
 COVERED, HARDLY_COVERED = 0.9, 0.5
 # Kass and Raftery's scale of 2 log Bayes factors, which differences of BIC approximate: from 6 on
 # the evidence is strong.
 STRONG = 6.0
+MUCH_SIMPLER = 0.8  # of the parameters: with more of them, too few objects stay too few
+FEW_RELABELLED = 0.05  # of the objects, which a plausible rival may have in another cluster
 FULL = 5  # clusters up to which all sets of them are advised
 OMEGA, WEAKEN = Setting("omega", True), Setting("weaken", True)
 MORE_DATA_SETS = Setting("audit", ENOUGH_DATA_SETS, "diagnose", is_quoted=True)
@@ -143,8 +148,10 @@ def coverage(seen: Evidence) -> Finding:
     if isinstance(found, str):
         return Finding(topic, "note", Message("no audit was made: ", found), "")
     wanted = found.nominal_level
+    B = found.n_replicates
+    fewer = f", with {B} replicates each" if len(seen.replicates) > B else ""
     text = (
-        f"on {found.n_datasets - found.n_failed} data sets drawn from {found.origin}, "
+        f"on {found.n_datasets - found.n_failed} data sets drawn from {found.origin}{fewer}, "
         f"{_percent(found.level)} intervals cover {found.covered}"
     )
     severity = found.severity
@@ -166,7 +173,11 @@ def coverage(seen: Evidence) -> Finding:
             f"fit one of {seen.length:.2g}, of which they say little"
         )
     if severity == "ok" and seen.n_groups is not None:
-        text += "; their groups differ in composition, not in where their clusters are"
+        severity = "note"
+        text += (
+            "; their groups differ in composition, but not in where their clusters are, as those "
+            "of the data may"
+        )
     if severity in ("ok", "note"):
         return Finding(topic, severity, text, "")
     if seen.is_model_taken_for_granted:
@@ -207,22 +218,26 @@ def rival_models(seen: Evidence) -> Finding:
     order = ["is_other", "is_better", "lead"]
     objection = others.sort_values(order, ascending=False, kind="stable").head(1)
     if objection.empty:
-        most = (
-            f", and under them at most {_percent(plausible['outside'].max())} of the pairs are "
-            "outside their intervals"
-        )
-        text = (
-            f"{len(plausible)} of {len(found.table)} other models are as plausible"
-            f"{most if len(plausible) else ''}"
-        )
-        return _nested_rival(plausible, text)
+        n = len(plausible)
+        are, them = ("is", "it") if n == 1 else ("are", "them")
+        text = f"{n} of {len(found.table)} other models {are} as plausible"
+        if n:
+            most = "" if n == 1 else "at most "
+            text += (
+                f", and under {them} {most}{_percent(plausible['outside'].max())} of the pairs are "
+                "outside their intervals"
+            )
+        return _nested_rival(plausible, text, seen.partition.n_objects)
     best = objection.iloc[0]
     c, model = int(best["n_clusters"]), str(best["model"])
     text = _objection_text(best, seen.mixture.n_clusters)
     change = change_of((Setting("n_clusters", c), Setting("model", model)))
     if best["is_better"]:
         severity = "problem" if best["is_other"] else "caution"
-        return Finding(topic, severity, text, "Fit that model.", change)
+        if edge(seen).severity != "caution" or c < seen.mixture.n_clusters:
+            return Finding(topic, severity, text, "Fit that model.", change)
+        change = change_of((Setting("n_clusters", _numbers_around(c)), Setting("model", model)))
+        return Finding(topic, severity, text, "Fit that model, with more clusters too.", change)
     own = seen.mixture
     numbers, models = f"{own.n_clusters} and {c} clusters", f"{own.model} and {model}"
     two = models if c == own.n_clusters else numbers
@@ -257,11 +272,16 @@ def _objection_text(rival: "pd.Series", own: int) -> str:
     )
 
 
-def _nested_rival(plausible: "pd.DataFrame", text: str) -> Finding:
-    """No objection; but a special case of the model may be enough."""
+def _nested_rival(plausible: "pd.DataFrame", text: str, n_objects: int) -> Finding:
+    """No objection; but labels may differ, or a special case of the model may be enough."""
+    relabelled = int(plausible["relabelled"].max()) if len(plausible) else 0
+    severity = "ok"
+    if relabelled > FEW_RELABELLED * n_objects:  # intervals that are wide leave no pair outside
+        severity = "note"
+        text += f"; but {relabelled} of {n_objects} objects are in another cluster"
     simple = plausible[plausible["nested"] & (plausible["lead"] >= STRONG)]
     if simple.empty:
-        return Finding("rival models", "ok", text, "")
+        return Finding("rival models", severity, text, "")
     best = simple.sort_values("lead", ascending=False, kind="stable").iloc[0]
     text += f"; model {best['model']}, a special case, has a BIC that is {best['lead']:.1f} higher"
     change = change_of((Setting("model", str(best["model"])),))
@@ -281,9 +301,13 @@ def edge(seen: Evidence) -> Finding:
     text = f"{_clusters_of(c)} the largest number that was tried"
     if _objects_per_parameter(seen) < FEW_OBJECTS:  # these clusters are too small already
         return Finding(topic, "caution", text, "")
-    more = list(range(max(1, c - 2), c + 5))
-    change = change_of((Setting("n_clusters", more),))
+    change = change_of((Setting("n_clusters", _numbers_around(c)),))
     return Finding(topic, "caution", text, "Try more clusters.", change)
+
+
+def _numbers_around(c: int) -> list[int]:
+    """Numbers of clusters to try where c was the largest."""
+    return list(range(max(1, c - 2), c + 5))
 
 
 def copies(seen: Evidence) -> Finding:
@@ -341,7 +365,7 @@ def normality(seen: Evidence) -> Finding:
         text += f"{distances.idxmax()} is farthest from it, at a distance of {far}"
     else:
         text += f"its distance from it is {far}"
-    advice = "Skewed columns may be transformed (log, asinh)."
+    advice = "Skewed columns may be transformed (log, asinh; --transform on the command line)."
     return Finding(topic, "note", text, advice)
 
 
@@ -381,8 +405,8 @@ def smallest_cluster(seen: Evidence) -> Finding:
     c, k = seen.mixture.n_clusters, int(np.argmin(seen.sizes))
     size, needed = float(seen.sizes[k]), seen.mixture.n_parameters / c
     text = (
-        f"the smallest cluster, {_names(seen)[k]}, has about {_objects(size)} for the "
-        f"{needed:.1f} parameters for each cluster of model {seen.mixture.model}"
+        f"the smallest cluster {_names(seen)[k]} has, by probabilities, {_objects(size)} for the "
+        f"{needed:.1f} parameters of a cluster of {seen.mixture.model}"
     )
     ratio = _objects_per_parameter(seen)
     severity = _graded(ratio, OBJECTS, FEW_OBJECTS)
@@ -417,6 +441,10 @@ def structure(seen: Evidence) -> Finding:
         return Finding(topic, "ok", f"all {B} replicates have model {name}", "")
     which = ", with any number of clusters" if len(seen.replicates.chosen_numbers()) > 1 else ""
     text = f"{chosen[name]} of {B} replicates chose model {name} too{which} ({listed})"
+    most = next(iter(chosen))
+    if chosen[name] < chosen[most]:
+        text += f": more chose {most}, which the intervals allow for"
+        return Finding(topic, "note", text, "")
     return Finding(topic, "ok", text, "")
 
 
@@ -455,8 +483,8 @@ def fit_to_intervals(seen: Evidence) -> Finding:
     """How well belief and plausibility match the intervals."""
     topic = "fit to the intervals"
     text = (
-        f"belief and plausibility cover the interval of {_floored(seen.covered)} of the pairs "
-        f"to within {MARGIN:g}; RMSE {seen.rmse:.3f}"
+        f"belief and plausibility reach both ends of the interval, to within {MARGIN:g}, for "
+        f"{_floored(seen.covered)} of the pairs (RMSE {seen.rmse:.3f})"
     )
     severity = _graded(seen.covered, COVERED, HARDLY_COVERED)
     if severity == "ok":
@@ -475,8 +503,8 @@ def fit_to_intervals(seen: Evidence) -> Finding:
                 f"and not between the {c} of this fit"
             )
         advice = (
-            f"{c} clusters cannot show that there may be {number}, and no setting does: report "
-            "both answers."
+            f"No setting lets {c} clusters show that there may be {number}: fit these too, and "
+            "report both answers."
         )
         change = change_of((Setting("n_clusters", number),))
         return Finding(topic, severity, text, advice, change)
@@ -522,6 +550,27 @@ def _held_in_the_audit(audit: Audit) -> str:
     return f"; on data sets drawn from {audit.origin} they hold {held} of the pairs"
 
 
+def scattered_cluster(seen: Evidence) -> Finding:
+    """Whether a small cluster is so wide that its objects may be outliers of no cluster."""
+    topic, components = "scattered cluster", seen.mixture.components
+    c = seen.mixture.n_clusters
+    if components is None or c == 1 or seen.mixture.has_noise:
+        return Finding(topic, "ok", "no small cluster is far wider than the others", "")
+    d = components.scales.shape[-1]
+    widths = np.exp(np.linalg.slogdet(components.scales)[1] / (2.0 * d))  # geometric means of sds
+    ratios = np.array([widths[k] / np.median(np.delete(widths, k)) for k in range(c)])
+    is_small = components.proportions < SMALL / c
+    k = int(np.argmax(np.where(is_small, ratios, 0.0)))
+    if not is_small[k] or ratios[k] < WIDE:
+        return Finding(topic, "ok", "no small cluster is far wider than the others", "")
+    text = (
+        f"cluster {_names(seen)[k]}, of about {_objects(seen.sizes[k])}, is {ratios[k]:.2g} times "
+        "as wide as the others in each direction: they may be outliers that belong to no cluster"
+    )
+    change = change_of((Setting("noise", "auto"),))
+    return Finding(topic, "caution", text, "Let the data say whether they are.", change)
+
+
 def precision(seen: Evidence) -> Finding:
     """Whether there are enough replicates for the level."""
     B = len(seen.replicates)
@@ -562,6 +611,7 @@ CHECKS: tuple[Callable[[Evidence], Finding], ...] = (
     smallest_cluster,
     replicates,
     structure,
+    scattered_cluster,
     precision,
     copies,
     groups,
@@ -610,22 +660,36 @@ def _simpler(seen: Evidence) -> tuple[str, str]:
         table = seen.rivals.table[seen.rivals.table["lead_aicc"] != -np.inf]
         rows = table[["n_clusters", "model", "lead"]].itertuples(index=False)
         leads = {(int(c), str(model)): float(lead) for c, model, lead in rows} | leads
+    untried = []
+    if chosen.n_clusters > 1 and all(c >= chosen.n_clusters for c, _ in leads):
+        untried.append("fewer clusters")
+    if nested and all(cell == chosen.cell for cell in leads if cell[0] == chosen.n_clusters):
+        untried.append("a more constrained model")
     # Behind the best of all by less than strong evidence: else the next verdict would object.
     least = max(leads.values()) - STRONG
     simpler = {
         (c, model): lead
         for (c, model), lead in leads.items()
-        if lead > least and (c < chosen.n_clusters or (c == chosen.n_clusters and model in nested))
+        if lead > least
+        and (c < chosen.n_clusters or (c == chosen.n_clusters and model in nested))
+        and _is_much_simpler(chosen, c, model)
     }
-    if not leads.keys() - {chosen.cell}:
-        fewer = "fewer clusters or " if chosen.n_clusters > 1 else ""
-        return f"Fit {fewer}a more constrained model, or gather more {what}.", ""
+    if untried and not simpler:
+        return f"Fit {' or '.join(untried)}, or gather more {what}.", ""
     if not simpler:
         fewer = ", or cluster fewer columns" if chosen.columns.n_columns > 1 else ""
         return f"{NOTHING_SIMPLER}{what}{fewer}.", ""
     c, model = max(simpler, key=lambda cell: simpler[cell])
     change = change_of((Setting("n_clusters", c), Setting("model", model)))
     return f"Fit a simpler mixture that explains the data as well, or gather more {what}.", change
+
+
+def _is_much_simpler(chosen: MixtureFit, c: int, model: str) -> bool:
+    """Whether a mixture has so many parameters fewer that it matters."""
+    own, row = MODELS.get(chosen.model), MODELS.get(model)
+    if own is None or row is None or row.family != own.family:
+        return False
+    return row.n_parameters(chosen.family, c) <= MUCH_SIMPLER * chosen.n_parameters
 
 
 def _objects(size: float) -> str:
