@@ -37,12 +37,13 @@ from credpart import (
     select_mixture,
 )
 from credpart.datasets import load_iris, make_mixture2, make_survey
-from credpart.plot._canvas import MOST_MARKERS
+from credpart.plot._canvas import LONGEST, MOST_MARKERS, shortened
 from credpart.plot._components import along, densities, joint_densities, moments
-from credpart.plot._palette import GREY, colours, set_styles, symbols
+from credpart.plot._palette import GREY, SYMBOLS, colours, set_styles, symbols
 from credpart.plot._scene import hull
 from credpart.plot.curves import spread
 from credpart.plot.pairwise import condensed_row
+from tests.selections import selection_of
 
 IRIS = load_iris()
 SAMPLE = make_mixture2(60, random_state=0)
@@ -129,6 +130,32 @@ def test_more_than_six_classes_have_no_symbols(n_classes):
     assert (told in ax.get_title("right")) == (n_classes == 7)
     if n_classes == 7:  # it looks as if no classes were given
         assert legend(ax) == legend(plot.partition(hard, X))
+
+
+@pytest.mark.parametrize("draw", [plot.partition, plot.classification])
+def test_more_than_six_clusters_have_their_names_where_symbols_are_classes(draw):
+    labels = np.arange(70) % 7
+    X = np.random.default_rng(0).standard_normal((70, 2)) + 9.0 * np.c_[labels % 3, labels // 3]
+    fit = fit_mixture(X, 7, "EII", random_state=0)
+    hard = EvidentialPartition.from_hard(labels)
+    ax = draw({plot.partition: hard, plot.classification: fit}[draw], X, classes=labels % 2)
+    assert {text.get_text() for text in ax.texts} == set("1234567")
+    assert "class 1" in legend(ax)
+    assert not draw(fit if draw is plot.classification else hard, X).texts  # symbols tell them
+
+
+def test_a_cluster_without_objects_has_no_symbol_in_the_legend():
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    ax = plot.partition(EvidentialPartition.from_hard(np.arange(20) % 2, n_clusters=3), X)
+    assert legend(ax)[:3] == ["cluster 1", "cluster 2", "cluster 3 (no objects)"]
+    marks = [key.get_marker() for key in ax.get_legend().legend_handles[:3]]
+    assert marks == ["o", "^", "None"]
+
+
+def test_centres_have_the_symbol_of_no_cluster(iris_fit):
+    ax = plot.classification(iris_fit, IRIS.X)
+    (centres,) = [line for line in ax.lines if len(line.get_xdata()) == 3]
+    assert centres.get_marker() not in SYMBOLS
 
 
 @pytest.mark.parametrize("rule", ["mass", "dominance"])
@@ -615,6 +642,13 @@ def test_poor_models_do_not_squash_the_others():
     assert ax.get_xlim()[0] > selection.table["EII"].max()
 
 
+def test_lines_that_leave_the_picture_are_told():
+    selection = selection_of({"EII": [-9000, -100], "VEV": [-120, -90], "VVV": [-110, -95]})
+    ax = plot.selection(selection)
+    assert -9000.0 < ax.get_ylim()[0] < -120.0
+    assert ax.get_title("right") == "lower values of 1 model not drawn"
+
+
 def test_one_outlier_does_not_decide_a_hull():
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1], 30)
@@ -628,6 +662,46 @@ def test_one_outlier_does_not_decide_a_hull():
     places, _ = drawn(ax)
     assert [60.0, 60.0] in places.tolist()  # the object itself is drawn
     assert ax.get_title("right") == "hulls leave out 1 object far from their cluster"
+
+
+def test_what_the_lower_hull_holds_the_upper_one_holds_too():
+    # Far from most members of the upper approximation, but not from those of the lower one.
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.standard_normal((40, 2)), rng.standard_normal((300, 2)) / 20.0 + 9.0])
+    rough = EvidentialPartition.from_rough([[1, 0]] * 40 + [[1, 1]] * 300)
+    ax = plot.partition(rough, X)
+    (lower, *_), (upper, *_) = lines(ax, "-"), lines(ax, "--")
+    around = np.vstack([upper, lower])
+    assert polygon(around[ConvexHull(around).vertices]) == polygon(upper)
+
+
+def test_keys_of_a_matrix_of_pairs_differ_in_grey():
+    masses = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    every = EvidentialPartition(masses, [[1, 0], [0, 1], [1, 1], [0, 0]])
+    keys = plot.relational(every).get_legend().get_patches()
+    grey = np.array([np.dot(key.get_facecolor()[:3], [0.299, 0.587, 0.114]) for key in keys])
+    assert len(grey) == 5
+    assert np.diff(np.sort(grey)).min() > 0.09
+
+
+def test_names_of_columns_that_begin_alike_stay_apart(calibrated):
+    names = [f"gene expression level of marker {k} (log2)" for k in (1, 15, 16)]
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((60, 3)), columns=names)
+    X += 5.0 * (np.arange(60) % 2)[:, None]
+    hard = EvidentialPartition.from_hard(np.arange(60) % 2)
+    axes = plot.scatter_matrix(plot.partition, hard, X)
+    shown = {axes[1, 0].get_xlabel(), axes[1, 1].get_xlabel(), axes[1, 0].get_ylabel()}
+    assert len(shown) == 3
+    assert all(name.endswith("(log2)") for name in shown)
+    model = CalibratedClustering(2, model="VVI", n_replicates=20, random_state=0).fit(X)
+    ticks = [tick.get_text() for tick in plot.profile(model).get_yticklabels()]
+    assert len(set(ticks)) == 3
+    # The names differ neither at the beginning nor at the end.
+    inner = [
+        f"the weight of the {side} lung of this patient in grams" for side in ("left", "right")
+    ]
+    assert len(set(shortened(inner))) == 2
+    assert max(map(len, shortened(inner))) == LONGEST
 
 
 def test_relational_tells_unknown_from_apart():

@@ -141,3 +141,20 @@ def test_draws_without_data_have_no_profile():
     posteriors = np.random.default_rng(0).dirichlet([1.0, 1.0], size=(40, 6))
     with pytest.raises(NoMixtureError, match="There is no table of data"):
         from_replicates(posteriors, random_state=0).profile()
+
+
+def test_figures_of_a_row_have_the_decimals_of_its_standard_deviation():
+    rng = np.random.default_rng(0)
+    labels = np.arange(300) % 3
+    X = np.c_[0.5 * rng.standard_normal(300), 1000.0 * rng.standard_normal(300), np.full(300, 2.5)]
+    X[:, :2] += np.c_[labels, 5e4 * labels]
+    column = {column.name: column for column in profiles(X, labels).columns}
+    shown = [column["x0"].text(value) for value in (0.00616, 0.682, 3.756, 1.2, -0.001)]
+    assert shown == ["0.01", "0.68", "3.76", "1.20", "0.00"]
+    assert column["x1"].text(48_123.4) == "48,123"
+    assert column["x1"].text(0.4) == "0"
+    assert column["x2"].text(2.5) == "2.5"  # constant: there is no standard deviation
+    assert column["x0"].text(np.nan) == "nan"
+    # Clusters without any spread of their own leave that of all objects.
+    (exact,) = profiles(labels[:, None] / 7.0, labels).columns
+    assert exact.text(2 / 7) == "0.2857"

@@ -14,9 +14,19 @@ from credpart._checks import Table
 from credpart.datasets import load_butterfly, load_iris
 from credpart.profiles import figure, find_profiles
 from credpart.report import content, page, payload, to_html, write_report
-from credpart.report.charts import SHADES, _shade_of, density_shades, nice_ticks
+from credpart.report.charts import (
+    LOWEST_MARKER,
+    NARROW,
+    SHADES,
+    WIDE,
+    _shade_of,
+    density_shades,
+    nice_ticks,
+    selection_chart,
+)
 from credpart.report.profile_table import profile_table
 from credpart.report.trust import audit_section, rivals_section
+from tests.selections import selection_of
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +134,14 @@ def test_coverage_is_held_against_what_is_asked_for(butterfly):
     section = audit_section(found)
     assert [row.is_own for row in section.by_level].count(True) == 1
     own = next(row for row in section.by_level if row.is_own)
-    assert own.coverage == f"{found.coverage:.3f}"
+    assert own.coverage == f"{100 * found.coverage:.1f} %"
+    # The coverage asked for is the level of the row, or that of the audit.
+    assert [f"{float(row.wanted):.4g} %" for row in section.by_level] == [
+        row.name for row in section.by_level
+    ]
+    assert {float(row.wanted) for row in section.by_tenth} == {100 * found.nominal_level}
+    shown = to_html(butterfly, diagnosis=diagnose(butterfly, audit=2, rivals=False))
+    assert shown.count('class="wanted"') == shown.count('class="track"') > 0
     assert sum(float(row.pairs.split()[-2]) for row in section.by_tenth) == pytest.approx(
         100.0, abs=0.5
     )
@@ -379,6 +396,26 @@ def test_many_values_are_rounded_only_where_it_is_not_seen(monkeypatch, offset, 
     kept = payload.table_values(values)
     assert kept.dtype == expected
     np.testing.assert_allclose(kept - offset, values - offset, atol=1e-4 * scale)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_markers_are_whole_and_lines_that_leave_the_chart_are_counted(width):
+    values = {"EII": [-9000, -100], "VEV": [-120, -90], "VVV": [-110, -95], "EEE": [-8e3, -7e3]}
+    chart = selection_chart(selection_of(values), width)
+    lines = {line.name: [y for _, y, _ in line.points] for line in chart.lines}
+    is_drawn = {name: [y <= LOWEST_MARKER for y in places] for name, places in lines.items()}
+    assert is_drawn == {
+        "EII": [False, True], "VEV": [True, True], "VVV": [True, True], "EEE": [False, False]
+    }  # fmt: skip
+    assert (chart.n_cut, chart.n_below) == (1, 1)
+    assert max(x for line in chart.lines for x, _, _ in line.points) < width
+
+
+def test_numbers_below_a_narrow_chart_stay_apart():
+    table = {"EII": range(40)}
+    for width in (WIDE, NARROW):
+        places = [tick.place for tick in selection_chart(selection_of(table), width).x_ticks]
+        assert np.diff(places).min() >= 20.0
 
 
 def test_ticks_are_round_and_within():

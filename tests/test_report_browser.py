@@ -444,16 +444,98 @@ def test_many_clusters_fit_a_phone_and_a_printed_page(opened, many_clusters, tmp
         assert max(box["x"] + box["width"] for box in boxes) <= width
 
 
+def told_in_legend(page, colour):
+    page.select_option("#colour", colour)
+    return page.locator("#legend > span").all_inner_texts()
+
+
+def test_legends_tell_symbols_where_colours_are_no_clusters(page):
+    clusters = ["cluster 1", "cluster 2", "cluster 3"]
+    for colour in ("verdict", "doubt"):
+        assert [text for text in told_in_legend(page, colour) if text in clusters] == clusters
+        module = bundle(page_modules(), "colourings.js")
+        entries = page.evaluate(
+            f"name => {module}.COLOURINGS[name].legend(credpartReport.store.state.data)", colour
+        )
+        found = {entry["text"]: entry for entry in entries}
+        assert [found[name]["symbol"] for name in clusters] == ["o", "^", "+"]
+        assert {found[name]["colour"] for name in clusters} == {"#767676"}
+
+
+@pytest.mark.parametrize("colour", ["set", "verdict", "doubt", "class"])
+def test_ellipses_have_names_where_colours_are_no_clusters(page, colour):
+    page.select_option("#colour", colour)
+    _, content = saved(page, "#save-svg")
+    root = ElementTree.fromstring(content)  # noqa: S314  the page of this test made it
+    plot = next(element for element in root.iter() if element.get("clip-path"))
+    ellipses = [e for e in plot if e.get("d", "").count("L") == 72]
+    assert len(ellipses) == 6
+    names = set(saved_words(page, "bold"))
+    shown = {ellipse.get("stroke") for ellipse in ellipses}
+    if colour == "set":
+        assert shown == {to_hex(each) for each in colours(3)}
+        assert names == set()
+    else:
+        assert shown == {"#565e68"}
+        assert names == {"1", "2", "3"}
+        assert any("the cluster named in them" in word for word in saved_words(page))
+
+
+def test_a_set_of_several_has_two_rings(page, model):
+    partition = model.partition_
+    is_several = partition.focal_sets[partition.set_labels].sum(axis=1) > 1
+    is_sure = partition.doubt()["belief"].to_numpy() >= 0.9
+    assert is_several.any()
+    expected = np.where(is_sure, 0, 1 + is_several)
+    module = bundle(page_modules(), "colourings.js")
+    rings = """colour => {
+        const { data } = credpartReport.store.state;
+        return data.ids.map((_, i) => %s.COLOURINGS[colour].appearance(data, i).rings);
+    }"""
+    for colour, told in (("set", "mixed colour, two rings"), ("class", "two rings")):
+        assert page.evaluate(rings % module, colour) == expected.tolist()
+        assert f"{told}: most mass on a set of several" in told_in_legend(page, colour)
+
+
+def test_a_telephone_shows_bars_and_names_of_models(opened, tmp_path):
+    model = CalibratedClustering([2, 3], model=["EEE", "VEV"], n_replicates=50, random_state=0)
+    model.fit(IRIS.X)
+    about = {"classes": IRIS.y, "diagnosis": diagnose(model, audit=2, rivals=False)}
+    path = write_report(model, tmp_path / "narrow.html", **about)
+    page = opened(path, viewport={"width": 400, "height": 800})
+    wanted = ["#clusters td.bar svg", "#audit td.bar svg", "#selection svg.chart:visible text"]
+    for place in wanted:
+        boxes = [found.bounding_box() for found in page.locator(place).all()]
+        assert boxes
+        assert max(box["x"] + box["width"] for box in boxes) <= 400
+    assert page.locator("#selection svg.chart:visible").count() == 1
+    page.set_viewport_size({"width": 900, "height": 800})
+    assert page.locator("#selection svg.chart:visible").count() == 1
+    # What is said of the classes does not stand in a column as narrow as their table.
+    table = page.locator("table[aria-labelledby=classes-title]").bounding_box()
+    assert page.locator("#classes-title").bounding_box()["width"] > 1.5 * table["width"]
+
+
 def test_outliers_are_in_no_cluster_of_the_table(opened, tmp_path):
     rng = np.random.default_rng(0)
     X = np.r_[rng.normal(0, 1, (40, 2)), rng.normal(8, 1, (40, 2)), rng.uniform(-60, 60, (8, 2))]
     model = CalibratedClustering(2, model="EII", noise=True, n_replicates=20, random_state=0)
     page = opened(write_report(model.fit(X), tmp_path / "noise.html"))
     heads = page.locator("#clusters .wide tbody th").all_inner_texts()
-    counts = page.locator("#clusters .wide tbody td:nth-child(2)").all_inner_texts()
+    counts = page.locator("#clusters .wide tbody td:nth-child(3)").all_inner_texts()
     labels = pd.Series(model.labels_).map({-1: "none", 0: "1", 1: "2"}).value_counts()
     assert dict(zip(heads, map(int, counts), strict=True)) == labels.to_dict()
     assert page.locator("#clusters [data-cluster=none] canvas").count() == 1
+    assert "outlier" in told_in_legend(page, "set")
+    page.evaluate(  # the same with no object whose highest mass is that of no cluster
+        """() => {
+            const { data } = credpartReport.store.state;
+            const set = data.members.findIndex(members => members.length === 1);
+            const setLabels = data.setLabels.map(() => set);
+            credpartReport.store.update({ data: { ...data, setLabels } });
+        }"""
+    )
+    assert "outlier" not in page.locator("#legend > span").all_inner_texts()
     n_clustered = str((model.labels_ >= 0).sum())
     assert page.locator("#profiles tbody tr:first-child td").first.inner_text() == n_clustered
 

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 # Standardised differences from it on are called medium (Cohen, 1988): high, low, and what sets a
 # cluster apart.
 NOTABLE = 0.5
+LEAST_WITHIN = 1e-4  # share of the variance within clusters, of which rounding may leave nothing
+MOST_DECIMALS = 6  # of numbers that are written without an exponent
+LONGEST = 1e12  # below it they are, if their spread is known
 ROUNDING = 1e-12  # relative error of sums of weights
 
 
@@ -56,11 +59,19 @@ class ColumnProfile(NamedTuple):
     overall: dict[str, float]  # the same of all clusters together
     categories: tuple[str, ...] | None  # None: numbers
 
+    def text(self, value: float) -> str:
+        """A mean or a standard deviation of these numbers, with the decimals of all of them.
+
+        Two digits of the standard deviation within clusters are told, and no more.
+        """
+        within = np.sqrt(max(1.0 - self.separation, LEAST_WITHIN))
+        return figure(value, float(self.overall["sd"] * within))
+
     def words(self, k: int) -> str:
         """What the column is like in cluster k, in a few words."""
         if self.categories is None:
             side = "high" if self.differences[k] > 0.0 else "low"
-            return f"{self.name} {side} {figure(self.figures['mean'][k])}"
+            return f"{self.name} {side} {self.text(self.figures['mean'][k])}"
         shares = np.array([values[k] for values in self.figures.values()])
         overall = np.array(list(self.overall.values()))
         excess = (shares - overall) / np.sqrt(np.where(overall > 0.0, overall, 1.0))
@@ -112,12 +123,18 @@ class Profiles:
         return frame.iloc[self.by_size]
 
 
-def figure(value: float) -> str:
-    """A number of three digits, as people write it.
+def figure(value: float, spread: float = 0.0) -> str:
+    """A number as people write it: with two digits of its spread, or else three of its own.
 
     >>> figure(1.462), figure(12345.6), figure(-3.2e40), figure(0.0)
     ('1.46', '12,346', '-3.2e+40', '0')
+    >>> figure(-0.004, 0.68), figure(3.756, 0.43), figure(8.2, 43.0), figure(1.46, np.nan)
+    ('0.00', '3.76', '8', '1.46')
     """
+    decimals = 1 - np.floor(np.log10(spread)) if spread > 0.0 else np.inf
+    if decimals <= MOST_DECIMALS and abs(value) < LONGEST:
+        places = int(max(0.0, decimals))
+        return f"{round(value, places) + 0.0:,.{places}f}"  # so that there is no negative zero
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.3g}"
 
 

@@ -735,7 +735,7 @@ def test_number_of_clusters():
         gather_evidence(fitted(load_iris().X, range(1, 4), "VEV").result_)
     )
     assert found.text.startswith("2 leads 3 by 0.8 of BIC, which is not strong evidence; ")
-    assert found.text.endswith("of 200 replicates chose 2 too (3 109, 2 91)")
+    assert found.text.endswith("of 200 replicates chose 2 too (3: 109, 2: 91)")
     assert found.severity == "note"  # the intervals allow for it
     clear = findings.number_of_clusters(gather_evidence(fitted(GOOD, range(2, 4)).result_))
     assert clear.severity == "ok"

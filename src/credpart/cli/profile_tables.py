@@ -92,16 +92,16 @@ def _rows(column: ColumnProfile, order: list[int]) -> Iterator[TextRow]:
     """Mean and standard deviation of numbers; the share of each category."""
     if column.categories is None:
         means, sds = column.figures["mean"], column.figures["sd"]
-        overall = _number(column.overall["mean"], column.overall["sd"])
-        yield TextRow(column.name, [overall, *(_number(means[k], sds[k]) for k in order)])
+        overall = _number(column, column.overall["mean"], column.overall["sd"])
+        yield TextRow(column.name, [overall, *(_number(column, means[k], sds[k]) for k in order)])
         return
     for level, (name, shares) in zip(column.categories, column.figures.items(), strict=True):
         cells = [_percent(column.overall[name]), *(_percent(shares[k]) for k in order)]
         yield TextRow(f"{column.name}: {level}", cells)
 
 
-def _number(mean: float, sd: float) -> str:
-    return "-" if mean != mean else f"{figure(mean)} ({figure(sd)})"
+def _number(column: ColumnProfile, mean: float, sd: float) -> str:
+    return "-" if mean != mean else f"{column.text(mean)} ({column.text(sd)})"
 
 
 def _percent(share: float) -> str:

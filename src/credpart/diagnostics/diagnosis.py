@@ -390,7 +390,7 @@ def numbers_chosen(result: CalibratedResult) -> list[str]:
     numbers, B = result.replicates.chosen_numbers(), len(result.replicates)
     if len(numbers) == 1:
         return []
-    shares = ", ".join(f"{number} {100.0 * count / B:.3g} %" for number, count in numbers.items())
+    shares = ", ".join(f"{number}: {100.0 * count / B:.3g} %" for number, count in numbers.items())
     return [f"clusters of the replicates: {shares}"]
 
 

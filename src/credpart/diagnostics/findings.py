@@ -431,7 +431,7 @@ def structure(seen: Evidence) -> Finding:
         text += ", and an audit sees only a part of that" if seen.is_audited else ""
         return Finding(topic, "caution", text, CHOOSE_AGAIN, change_of((EACH,)))
     B = len(seen.replicates)
-    listed = ", ".join(f"{model} {count}" for model, count in list(chosen.items())[:5])
+    listed = ", ".join(f"{model}: {count}" for model, count in list(chosen.items())[:5])
     listed += f" and {len(chosen) - 5} others" if len(chosen) > 5 else ""
     if name not in chosen:
         text = f"model {name} was selected, but no replicate chose it: {listed}"
@@ -466,7 +466,7 @@ def number_of_clusters(seen: Evidence) -> Finding:
     text += "" if lead >= STRONG else ", which is not strong evidence"
     numbers = seen.replicates.chosen_numbers()
     if len(numbers) > 1:
-        listed = ", ".join(f"{number} {count}" for number, count in numbers.items())
+        listed = ", ".join(f"{number}: {count}" for number, count in numbers.items())
         text += f"; {numbers.get(c, 0)} of {len(seen.replicates)} replicates chose {c} too"
         text = f"{text} ({listed})"
     if lead >= STRONG:

@@ -1,5 +1,6 @@
 """What all pictures share: an Axes to draw on, markers and clouds that stay legible, notes."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -138,13 +139,29 @@ def plain(name: object) -> str:
     return str(name).replace("$", r"\$")
 
 
-def shortened(name: str, longest: int = LONGEST) -> str:
-    """A name that leaves room for the picture.
+def shortened(names: Sequence[str], longest: int = LONGEST) -> list[str]:
+    """Names that leave room for the picture; where their beginnings are the same, also their ends.
 
-    >>> shortened("the proportion of objects in the left half")
-    'the proportion of objects i…'
+    >>> shortened(["the proportion of objects in the left half"])
+    ['the proportion of objects i…']
+    >>> shortened([f"gene expression level of marker {k} (log2)" for k in (1, 15)])
+    ['gene expr…of marker 1 (log2)', 'gene expr…f marker 15 (log2)']
     """
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+    begun = [name if len(name) <= longest else f"{name[: longest - 1]}…" for name in names]
+    counts = Counter(begun)
+    alike = [name for name, cut in zip(names, begun, strict=True) if counts[cut] > 1]
+    if not alike:
+        return begun
+    head = longest // 3
+    tail = longest - 1 - head
+    # The ends, or else the piece further back that tells most of the names apart.
+    places = range(max(map(len, alike)) - longest + 1)
+    pieces = [[name[: len(name) - k][-tail:] for name in alike] for k in places]
+    told = dict(zip(alike, max(pieces, key=lambda cut: len(set(cut)), default=alike), strict=True))
+    return [
+        f"{name[:head]}…{told[name]}" if counts[cut] > 1 and len(name) > longest else cut
+        for name, cut in zip(names, begun, strict=True)
+    ]
 
 
 def object_names(index: Any, rows: ArrayLike) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
@@ -35,7 +36,7 @@ from credpart.plot._palette import GREY, OUTLIER_SYMBOL, SYMBOLS, colours, symbo
 from credpart.plot._plane import Plane, check_view, class_codes, plane
 
 Features = Sequence[int | str] | None
-MOST_CLASSES = 6  # more symbols beside as many colours are told apart by nobody
+MOST_CLASSES = 6  # as for clusters: more symbols beside more colours are told apart by nobody
 FEWEST = 8  # points from which on some can be called far from the others
 HALO = withStroke(linewidth=3.0, foreground="white")  # else objects of its colour hide a line
 NEAR_EDGE = 0.75  # share of the width and of the height from which on names stand on the other side
@@ -137,6 +138,10 @@ class Scene:
         entries = []
         if len(self.names) <= MOST_CLUSTERS_IN_LEGEND:
             entries = cluster_keys(self.names, self.palette, mark)
+            for k in np.setdiff1d(np.arange(len(entries)), self.labels):
+                # It may have a hull or an ellipse nevertheless, of this colour.
+                label = f"{entries[k].get_label()} (no objects)"
+                entries[k] = Line2D([], [], color=self.palette[k], label=label)
         entries += [
             marker_key(f"class {plain(name)}", SYMBOLS[code], GREY)
             for name, code in zip(self.classes, symbols(np.arange(len(self.classes))), strict=True)
@@ -160,7 +165,8 @@ class Scene:
     @property
     def named(self) -> bool:
         """Whether clusters have their names written where they are."""
-        return self.dotted or len(self.names) > MOST_CLUSTERS_IN_LEGEND
+        by_colour_alone = MOST_CLASSES if self.classes else MOST_CLUSTERS_IN_LEGEND
+        return self.dotted or len(self.names) > by_colour_alone
 
 
 def hull(points: Array) -> Array:

@@ -87,6 +87,9 @@ def _curves(table: "pd.DataFrame", label: str, told: str, ax: Axes) -> Axes:
     ax.set(xlabel="number of clusters", ylabel=label)
     ax.set_title(told, fontsize="medium", loc="left")
     _name_lines(ax, values, [plain(model) for model in table], styles, low)
+    n_cut = n_that_go_on(values, ax.get_ylim()[0])
+    if n_cut:
+        note(ax, f"lower values of {n_cut} model{'s' * (n_cut != 1)} not drawn")
     return ax
 
 
@@ -126,6 +129,16 @@ def lowest_drawn(values: Array) -> float:
     lowest, floor = float(np.nanmin(values)), float(best - FOCUS * gap)
     is_far = gap > 0.0 and best - lowest > FAR * (best - floor)
     return float(np.nanmin(values, where=values >= floor, initial=best)) if is_far else lowest
+
+
+def n_that_go_on(values: Array, floor: float) -> int:
+    """How many lines of models, the columns of ``values``, go on below a picture.
+
+    >>> n_that_go_on(np.array([[3.0, 4.0, 0.0], [1.0, 4.0, 0.0]]), 2.0)
+    1
+    """
+    is_below = values < floor
+    return int((is_below.any(axis=0) & (values >= floor).any(axis=0)).sum())
 
 
 def _style(k: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from credpart._arrays import Array, IntArray
 from credpart._checks import Table
 from credpart.partition import EvidentialPartition
-from credpart.plot._canvas import new_axes, note, shortened
+from credpart.plot._canvas import new_axes, note, plain, shortened
 from credpart.plot._plane import check_features, check_view, feature_names
 from credpart.plot._scene import Features
 from credpart.profiles import find_profiles
@@ -74,13 +74,14 @@ def scatter_matrix(
         return np.array([[draw(value, X, features=chosen, ax=ax, **options)]], dtype=object)
     whole = new_axes(ax, (PANEL * side + 1.8, PANEL * side + 0.3))
     cells = _divide(whole, side)
+    short = [plain(name) for name in shortened([names[j] for j in chosen], LONGEST)]
     notes: list[str] = []
     for row in range(side):
         for column in range(row + 1):
             pair = chosen[column], chosen[row + 1]
             cell = draw(value, X, features=pair, ax=cells[row, column], **options)
             notes += cell.get_title("right").split("\n")
-            _move_texts(cell, whole)
+            _move_texts(cell, whole, (short[column], short[row + 1]))
     for text in _told_once(notes, side * (side + 1) // 2):
         note(whole, text)
     if len(chosen) < len(names):
@@ -138,20 +139,21 @@ def _told_once(notes: list[str], n_cells: int) -> list[str]:
     return by_all + [f"{count} of {n_cells} panels: {text}" for text, count in partial.items()]
 
 
-def _move_texts(cell: Axes, whole: Axes) -> None:
-    """Say once for all cells what each of them says."""
+def _move_texts(cell: Axes, whole: Axes, names: tuple[str, str]) -> None:
+    """Say once for all cells what each of them says; the axes have these names."""
     legend = cell.get_legend()
     if legend is not None:
-        names = [text.get_text() for text in legend.get_texts()]
+        labels = [text.get_text() for text in legend.get_texts()]
         handles = [handle for handle in legend.legend_handles if handle is not None]
         title = legend.get_title().get_text()
         place: dict[str, Any] = {"loc": "upper right", "frameon": False}
-        whole.legend(handles, names, title=title, fontsize="small", title_fontsize="small", **place)
+        whole.legend(
+            handles, labels, title=title, fontsize="small", title_fontsize="small", **place
+        )
         legend.remove()
     cell.set_title("", loc="right")
+    for axis, name in zip((cell.xaxis, cell.yaxis), names, strict=True):
+        axis.set_label_text(name, fontsize="small")
     cell.label_outer()
     cell.locator_params(nbins=5)  # a fixed number: ticks that change with the layout spoil it
     cell.tick_params(labelsize="x-small")
-    for axis in (cell.xaxis, cell.yaxis):
-        name = shortened(axis.label.get_text(), LONGEST)
-        axis.label.set(text=name, fontsize="small")

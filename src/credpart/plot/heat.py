@@ -81,7 +81,8 @@ def profile(model: CalibratedResult | Fitted, *, most: int = 20, ax: Axes | None
     bar.set_label("colour: standardised\ndifference\nfrom all objects", fontsize="small")
     names = [f"{plain(found.clusters[k])}\n{figure(found.sizes.objects[k])}" for k in order]
     ax.set_xticks(range(c), names, fontsize="small" if c <= MOST_FIGURES else "xx-small")
-    ax.set_yticks(range(len(rows)), [plain(shortened(row.name)) for row in rows], fontsize="small")
+    names = [plain(name) for name in shortened([row.name for row in rows])]
+    ax.set_yticks(range(len(rows)), names, fontsize="small")
     ax.tick_params(length=0)
     ax.set(xlabel=f"cluster, and its number of objects{_cell_key(shown, c)}")
     ax.spines[:].set_visible(False)
@@ -104,7 +105,7 @@ def _cell_key(shown: Sequence[ColumnProfile], c: int) -> str:
 def _rows(column: ColumnProfile) -> list[HeatRow]:
     """One row for numbers; for categories one each, with the difference of its indicator."""
     if column.categories is None:
-        texts = [figure(value) for value in column.figures["mean"]]
+        texts = [column.text(value) for value in column.figures["mean"]]
         return [HeatRow(column.name, column.differences, ["" if t == "nan" else t for t in texts])]
     rows = []
     for level, (name, shares) in zip(column.categories, column.figures.items(), strict=True):

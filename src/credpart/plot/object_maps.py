@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
@@ -23,10 +24,11 @@ from credpart.partition.doubt import THRESHOLD
 from credpart.plot._canvas import marker_area, marker_key, note
 from credpart.plot._components import check_numbers, moments
 from credpart.plot._palette import GREY
-from credpart.plot._scene import Features, Scene, central, ellipse, hull
+from credpart.plot._scene import HALO, Features, Scene, central, ellipse, hull
 
 PALEST = 0.45  # share of the colour that is left where there is no doubt
 LEAST_DOUBT = 0.05  # the largest marker stands for the largest doubt, but for no less than this
+CENTRE = r"$\oplus$"  # no cluster has this symbol
 BEHIND = 0.55  # share of the colour of dots that ellipses are drawn on
 SOLID: dict[str, Any] = {"linestyle": "-", "linewidth": 1.2}
 # Hulls of neighbours share edges: dashes that begin at different places, with wide gaps, leave
@@ -56,7 +58,8 @@ def partition(
         By name or number; None takes the only two, or the first two principal components.
     classes : array of shape (n,), optional
         True classes, drawn as symbols; colours are the clusters of maximum plausibility.
-        Without them, or if they are more than six, symbols say the clusters once more.
+        Without them, or if they are more than six, symbols say the clusters once more; with them,
+        more than six clusters have their names in the picture.
     rule : {"mass", "dominance"}
         As in `EvidentialPartition.lower_approximation`.
     annotate : iterable of int
@@ -89,12 +92,11 @@ def partition(
     scene.draw()
     left_out = np.zeros(len(labels), dtype=bool)
     for k, colour in enumerate(scene.palette):
-        for members, style in ((upper[:, k], _dashed(k)), (lower[:, k], SOLID)):
-            rows = np.flatnonzero(members)
-            is_central = central(scene.points[rows])
-            left_out[rows[~is_central]] = True
-            corners = hull(scene.points[rows[is_central]])
-            scene.ax.plot(*corners.T, color=colour, **style)
+        inner = _bulk(scene.points, lower[:, k])
+        outer = _bulk(scene.points, upper[:, k]) | inner  # else it may not contain the lower one
+        left_out |= (upper[:, k] & ~outer) | (lower[:, k] & ~inner)
+        for members, style in ((outer, _dashed(k)), (inner, SOLID)):
+            scene.ax.plot(*hull(scene.points[members]).T, color=colour, **style)
     keys = [
         Line2D([], [], color=GREY, label="lower approximation", **SOLID),
         Line2D([], [], color=GREY, label="upper approximation", **_dashed(0)),
@@ -106,6 +108,13 @@ def partition(
     _tell_doubt(scene.ax, in_doubt, left_out)
     scene.annotate(annotate, partition.index)
     return scene.finish(keys)
+
+
+def _bulk(points: Array, members: BoolArray) -> BoolArray:
+    """The members that are not far from the others."""
+    bulk = members.copy()
+    bulk[members] = central(points[members])
+    return bulk
 
 
 def _dashed(k: int) -> dict[str, Any]:
@@ -171,8 +180,9 @@ def classification(
     keys = [Line2D([], [], color=GREY, linewidth=1.5, label=label)]
     if scene.named:  # a name would hide the centre that it stands on
         return scene.finish(keys)
-    scene.ax.plot(*means.T, "k*", markersize=8, markeredgecolor="white", markeredgewidth=0.5)
-    return scene.finish([marker_key("centre", "*", "black"), *keys])
+    centres = scene.ax.plot(*means.T, linestyle="", marker=CENTRE, color="black", markersize=9)
+    plt.setp(centres, markeredgewidth=0.6, path_effects=[HALO])
+    return scene.finish([marker_key("centre", CENTRE, "black", 8.0), *keys])
 
 
 def uncertainty(

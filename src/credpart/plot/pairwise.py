@@ -89,11 +89,12 @@ MATRICES: Mapping[str, tuple[str, Callable[[Relational], Array]]] = {
 }
 
 
-PARTS: Mapping[str, tuple[str, str]] = {  # mass: its colour, and what it says
-    "same": ("#7A3B00", "same cluster"),
+# Mass: its colour, and what it says.  They are told apart in grey, too.
+PARTS: Mapping[str, tuple[str, str]] = {
+    "same": ("#5A2600", "same cluster"),
     "apart": ("#FFFFFF", "different clusters"),
-    "unknown": ("#7B3FA0", "unknown"),  # that of undecided objects in the report
-    "empty": ("#9A9A9A", "no cluster: an outlier"),
+    "unknown": ("#9650C8", "unknown"),  # that of undecided objects in the report
+    "empty": ("#B0B0B0", "no cluster: an outlier"),
 }
 
 

@@ -9,10 +9,15 @@ from matplotlib.colors import to_hex, to_rgb
 from credpart._arrays import Array, IntArray
 from credpart.mixture.search.selection import Selection
 from credpart.plot._palette import COLOURS, colours
-from credpart.plot.curves import lowest_drawn, spread
+from credpart.plot.curves import lowest_drawn, n_that_go_on, spread
 
-WIDTH, HEIGHT = 640.0, 360.0
+WIDE, NARROW = 640.0, 340.0  # widths of the chart of a criterion, on a screen and on a telephone
+HEIGHT = 360.0
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 64.0, 14.0, 44.0
+FLOOR = HEIGHT - BOTTOM  # below which nothing is drawn
+MARKER = 3.0  # radius of the markers
+LOWEST_MARKER = FLOOR - MARKER  # it is drawn whole
+TICK = 22.0  # least distance of the numbers below the chart
 DASHES = ("none", "6 3", "2 3", "8 3 2 3")
 CELLS = 40  # of a 2-d histogram, each way
 SHADES = 6
@@ -47,16 +52,18 @@ class CriterionLine(NamedTuple):
 class SelectionChart(NamedTuple):
     """The criterion against the number of clusters."""
 
+    width: float
     lines: list[CriterionLine]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     best: tuple[float, float]
     criterion: str
     n_below: int  # models that lie below the picture
+    n_cut: int  # models of which a part lies below it
 
 
-def selection_chart(selection: Selection) -> SelectionChart | None:
-    """Return the chart, or None if there was nothing to choose."""
+def selection_chart(selection: Selection, width: float = WIDE) -> SelectionChart | None:
+    """Return the chart in a width, or None if there was nothing to choose."""
     table = selection.table
     values = table.to_numpy(dtype=np.float64)
     if np.isfinite(values).sum() < 2:
@@ -68,23 +75,28 @@ def selection_chart(selection: Selection) -> SelectionChart | None:
     high = float(np.nanmax(values))
     ticks = nice_ticks(low, high)
     low, high = min(low, ticks[0]), max(high, ticks[-1])
-    x = _scale(numbers, numbers.min(), numbers.max(), LEFT + 14.0, WIDTH - RIGHT - 14.0)
-    y = _scale(values, low, high, HEIGHT - BOTTOM, TOP)
+    x = _scale(numbers, numbers.min(), numbers.max(), LEFT + 14.0, width - RIGHT - 14.0)
+    lowest = FLOOR - 2.0 * MARKER
+    y = _scale(values, low, high, lowest, TOP)
     known = [k for k in range(len(table.columns)) if np.isfinite(values[:, k]).any()]
     names = [str(table.columns[k]) for k in known]
-    ends = [min(HEIGHT - BOTTOM, y[np.isfinite(y[:, k]), k][-1]) for k in known]
+    ends = [min(FLOOR, y[np.isfinite(y[:, k]), k][-1]) for k in known]
     heights = _name_places(ends)
     lines = [
         _line(name, k, x, y[:, k], values[:, k], numbers, height)
         for name, k, height in zip(names, known, heights, strict=True)
     ]
+    every = int(np.ceil(TICK * len(numbers) / np.ptp(x))) if len(numbers) > 1 else 1
+    is_below = y > LOWEST_MARKER
     return SelectionChart(
+        width,
         lines,
-        [Tick(float(place), f"{number:g}") for place, number in zip(x, numbers, strict=True)],
-        [Tick(float(_scale(t, low, high, HEIGHT - BOTTOM, TOP)), f"{t:,.10g}") for t in ticks],
+        [Tick(float(x[k]), f"{numbers[k]:g}") for k in range(0, len(numbers), every)],
+        [Tick(float(_scale(t, low, high, lowest, TOP)), f"{t:,.10g}") for t in ticks],
         (float(x[row]), float(y[row, column])),
         selection.criterion.upper(),
-        int(np.sum(np.nanmax(values[:, known], axis=0) < low)),
+        int((is_below | np.isnan(y))[:, known].all(axis=0).sum()),
+        n_that_go_on(-y, -LOWEST_MARKER),
     )
 
 
@@ -165,9 +177,9 @@ def criterion_rows(selection: Selection) -> list[CriterionRow]:
 
 def _name_places(ends: Sequence[float]) -> list[float]:
     """Where the names stand: beside the ends of the lines, but apart."""
-    down = (np.asarray(ends) - TOP) / (HEIGHT - BOTTOM - TOP)
+    down = (np.asarray(ends) - TOP) / (FLOOR - TOP)
     gap = min(0.05, 1.0 / max(1, len(down)))
-    return [float(TOP + place * (HEIGHT - BOTTOM - TOP)) for place in spread(down, gap)]
+    return [float(TOP + place * (FLOOR - TOP)) for place in spread(down, gap)]
 
 
 def _scale(values: Any, low: float, high: float, start: float, end: float) -> Any:

@@ -298,7 +298,7 @@ def settings(result: CalibratedResult) -> list[Row]:
         Row("Replicates", f"{len(result.replicates):,} ({options.resampling} bootstrap)"),
         *resampled,
         Row("How they ended", ", ".join(f"{v:,} {k}" for k, v in counts.items() if v)),
-        Row("Models of the replicates", ", ".join(f"{k} {v:,}" for k, v in chosen.items())),
+        Row("Models of the replicates", ", ".join(f"{k}: {v:,}" for k, v in chosen.items())),
         Row("Clusters of the replicates", ", ".join(f"{k}: {v:,}" for k, v in numbers.items())),
         Row("Confidence level", f"{100 * options.level:g} %"),
         Row("Method of the intervals", options.method + _looked_up(options.method)),

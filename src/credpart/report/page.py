@@ -200,6 +200,7 @@ def _sections(
         "columns": content.columns(objects.data, objects.names),
         "criterion": selection.criterion.upper(),
         "selection": charts.selection_chart(selection),
+        "narrow_selection": charts.selection_chart(selection, charts.NARROW),
         "criterion_rows": charts.criterion_rows(selection),
         "model": result.mixture.model,
         "meaning": content.describe_model(result.mixture.model).partition(": ")[2],

@@ -77,9 +77,12 @@ def profile_table(profiles: Profiles) -> ProfileTable:
 def _rows(column: ColumnProfile, order: list[int]) -> Iterator[tuple[str, Cell, list[Cell]]]:
     if column.categories is None:
         means, sds = column.figures["mean"], column.figures["sd"]
-        whole = Cell(figure(column.overall["mean"]), figure(column.overall["sd"]), "", "", "")
+        whole = Cell(
+            column.text(column.overall["mean"]), column.text(column.overall["sd"]), "", "", ""
+        )
         cells = [
-            _cell(figure(means[k]), figure(sds[k]), float(column.differences[k])) for k in order
+            _cell(column.text(means[k]), column.text(sds[k]), float(column.differences[k]))
+            for k in order
         ]
         yield column.name, whole, cells
         return

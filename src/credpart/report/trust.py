@@ -24,6 +24,7 @@ class CoverageRow(NamedTuple):
     place: str
     start: str
     width: str
+    wanted: str  # of the coverage that is asked for
     is_own: bool  # whether these are the intervals of the fit
 
 
@@ -39,7 +40,6 @@ class AuditSection(NamedTuple):
     recommended: str
     is_reached: bool
     sense: str  # of the coverage against what is asked for, see `_sense`
-    tolerance: str  # percentage points that the coverage may be below it
     may_be_chance: bool  # two standard errors more would be the coverage asked for
     is_partition_short: bool  # belief to plausibility covers less than is asked for
     n_datasets: int
@@ -49,7 +49,6 @@ class AuditSection(NamedTuple):
     remarks: str  # which models they were drawn from, and what failed; may be empty
     by_level: list[CoverageRow]
     by_tenth: list[CoverageRow]
-    wanted: str  # place of the coverage that is asked for
 
 
 def audit_section(found: Audit) -> AuditSection:
@@ -70,7 +69,6 @@ def audit_section(found: Audit) -> AuditSection:
         recommended=f"{found.recommended_level:.4g}",
         is_reached=found.is_reached,
         sense=_sense(found),
-        tolerance=f"{100.0 * SHORTFALL:g}",
         may_be_chance=bool(found.coverage + ERRORS * found.standard_error >= nominal),
         is_partition_short=bool(
             found.coverage_partition + ERRORS * found.standard_error_partition < nominal
@@ -81,15 +79,14 @@ def audit_section(found: Audit) -> AuditSection:
         origin="the fitted mixture" if found.is_own else found.origin,
         remarks="; ".join(found.remarks),
         by_level=[
-            _row(percent(at), "", found.by_level.loc[at], is_own=bool(np.isclose(at, level)))
+            _row(percent(at), "", found.by_level.loc[at], at, is_own=bool(np.isclose(at, level)))
             for at in shown
         ],
         by_tenth=[
-            _row(str(tenth), in_tenths(row["pairs"]), row)
+            _row(str(tenth), in_tenths(row["pairs"]), row, nominal)
             for tenth, row in found.by_decile.iterrows()
             if np.isfinite(row["coverage"])
         ],
-        wanted=f"{100.0 * nominal:.2f}",
     )
 
 
@@ -100,19 +97,20 @@ def _sense(found: Audit) -> str:
     return "unknown" if found.severity == "note" else "short"
 
 
-def _row(name: str, pairs: str, row: Any, *, is_own: bool = False) -> CoverageRow:
+def _row(name: str, pairs: str, row: Any, wanted: float, *, is_own: bool = False) -> CoverageRow:
     coverage, error = float(row["coverage"]), float(row["standard_error"])
     reach = ERRORS * float(np.nan_to_num(error))
     low, high = max(0.0, coverage - reach), min(1.0, coverage + reach)
     return CoverageRow(
         name,
         pairs,
-        f"{coverage:.3f}",
-        "" if np.isnan(error) else f"{error:.3f}",
+        in_tenths(coverage),
+        in_tenths(error),
         f"{row['length']:.3f}",
         f"{100.0 * coverage:.2f}",
         f"{100.0 * low:.2f}",
         f"{100.0 * (high - low):.2f}",
+        f"{100.0 * wanted:.2f}",
         is_own,
     )
 

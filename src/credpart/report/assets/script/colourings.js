@@ -17,22 +17,30 @@ const WORD_COLOURS = {
   outlying: "#000000",
 };
 const MOST_ENTRIES = 24; // of a legend
+const MOST_RINGS = 2; // around an object
+const NAMES_ENTRY = { text: "numbers or names in the picture: clusters" };
 
 export const OUTLIER_ENTRY = { symbol: OUTLIER, colour: GREY, text: "outlier" };
 
-// Objects with the same `key` have the same `appearance`: symbol, colour, whether with a ring.
+// Objects with the same `key` have the same `appearance`: symbol, colour, number of rings.
+// `showsClusters`: symbols are clusters; `coloursClusters`: colours are, too.
 export const COLOURINGS = {
   set: {
     name: "cluster",
     showsClusters: true,
+    coloursClusters: true,
     isAvailable: () => true,
     key: (data, i) => 2 * (data.labels[i] * data.f + data.setLabels[i]) + isSure(data, i),
     appearance: (data, i) => ({
       symbol: isOutlier(data, i) ? OUTLIER : symbolOf(data, data.labels[i]),
       colour: setColour(data, data.setLabels[i]),
-      isRinged: !isSure(data, i),
+      rings: ringsOf(data, i),
     }),
-    legend: (data) => [...clusterEntries(data), ...mixedEntries(data), ...outlierEntries(data)],
+    legend: (data) => [
+      ...clusterEntries(data),
+      ...severalEntries(data, "mixed colour", (set) => setColour(data, set)),
+      ...outlierEntries(data),
+    ],
   },
   verdict: {
     name: "sure, overlapping or undecided",
@@ -42,10 +50,12 @@ export const COLOURINGS = {
     appearance: (data, i) => ({
       symbol: symbolOf(data, data.labels[i]),
       colour: WORD_COLOURS[data.words[data.verdicts[i]]],
-      isRinged: false,
+      rings: 0,
     }),
-    legend: (data) =>
-      data.words.map((word) => ({ symbol: "o", colour: WORD_COLOURS[word], text: word })),
+    legend: (data) => [
+      ...data.words.map((word) => ({ symbol: "o", colour: WORD_COLOURS[word], text: word })),
+      ...symbolEntries(data),
+    ],
   },
   doubt: {
     name: "doubt (1 − belief)",
@@ -55,26 +65,32 @@ export const COLOURINGS = {
     appearance: (data, i) => ({
       symbol: symbolOf(data, data.labels[i]),
       colour: doubtColour(data.scores.doubt[i]),
-      isRinged: false,
+      rings: 0,
     }),
-    legend: () =>
-      [0, 0.5, 1].map((share) => ({
+    legend: (data) => [
+      ...[0, 0.5, 1].map((share) => ({
         symbol: "o",
         colour: doubtColour(share),
         text: `doubt ${share}`,
       })),
+      ...symbolEntries(data),
+    ],
   },
   class: {
     name: "known class",
     showsClusters: false,
     isAvailable: (data) => data.classNames.length > 0,
-    key: (data, i) => 2 * data.classLabels[i] + isSure(data, i),
+    key: (data, i) => (MOST_RINGS + 1) * data.classLabels[i] + ringsOf(data, i),
     appearance: (data, i) => ({
       symbol: symbolOf(data, data.classLabels[i]),
       colour: data.classColours[data.classLabels[i]],
-      isRinged: !isSure(data, i),
+      rings: ringsOf(data, i),
     }),
-    legend: (data) => namedEntries(data, "class", data.classNames, data.classColours),
+    legend: (data) => [
+      ...namedEntries(data, "class", data.classNames, data.classColours),
+      ...ringEntries(data),
+      ...(hasRings(data) ? severalEntries(data, "", () => GREY) : []),
+    ],
   },
 };
 
@@ -84,15 +100,32 @@ export function setColour(data, set) {
   return members.length ? meanColour(members.map((k) => data.clusterColours[k])) : GREY;
 }
 
-// What mixed colours mean, where there are any.
-const mixedEntries = (data) =>
-  data.setLabels.some((set) => data.members[set].length > 1)
-    ? [{ text: "mixed colours: most mass on a set of several" }]
-    : [];
+// Rings around an object: two if most of its mass is on a set of several clusters, else one if it
+// is not sure.  Mixed colours alone would not be told by everybody.
+function ringsOf(data, i) {
+  if (isSure(data, i)) {
+    return 0;
+  }
+  return isOfSeveral(data, data.setLabels[i]) ? MOST_RINGS : 1;
+}
 
-// An entry for outliers, where there may be any.
+const isOfSeveral = (data, set) => data.members[set].length > 1;
+
+// An entry for objects with most mass on a set of several, where there are any.
+function severalEntries(data, kind, colourOf) {
+  const set = data.setLabels.find((one) => isOfSeveral(data, one));
+  if (set === undefined) {
+    return [];
+  }
+  const rings = hasRings(data) ? MOST_RINGS : 0;
+  const signs = [kind, rings ? "two rings" : ""].filter((sign) => sign).join(", ");
+  const text = `${signs}: most mass on a set of several`;
+  return [{ symbol: "o", colour: colourOf(set), text, rings }];
+}
+
+// An entry for outliers, where there are any.
 const outlierEntries = (data) =>
-  data.members.some((members) => !members.length) ? [OUTLIER_ENTRY] : [];
+  data.setLabels.some((set) => !data.members[set].length) ? [OUTLIER_ENTRY] : [];
 
 const doubtStep = (share) => Math.round(DOUBT_STEPS * share);
 
@@ -102,12 +135,26 @@ const doubtColour = (share) =>
 // Where the picture has the names of the clusters, a list of colours would only repeat them.
 const clusterEntries = (data) =>
   isHardToTell(data)
-    ? [{ text: "numbers or names in the picture: clusters" }, ...ringEntries(data)]
-    : namedEntries(data, "cluster", data.clusterNames, data.clusterColours);
+    ? [NAMES_ENTRY, ...ringEntries(data)]
+    : [
+        ...namedEntries(data, "cluster", data.clusterNames, data.clusterColours),
+        ...ringEntries(data),
+      ];
+
+// Symbols of the clusters, where colours mean something else.
+const symbolEntries = (data) =>
+  isHardToTell(data)
+    ? [NAMES_ENTRY]
+    : namedEntries(
+        data,
+        "cluster",
+        data.clusterNames,
+        data.clusterNames.map(() => GREY),
+      );
 
 const ringEntries = (data) => [
   hasRings(data)
-    ? { symbol: "o", colour: GREY, text: "not sure", isRinged: true }
+    ? { symbol: "o", colour: GREY, text: "not sure", rings: 1 }
     : { text: `too many objects for rings: under Colour choose “${COLOURINGS.verdict.name}”` },
 ];
 
@@ -120,5 +167,5 @@ function namedEntries(data, kind, names, colours) {
   if (names.length > MOST_ENTRIES) {
     entries.push({ text: `and ${names.length - MOST_ENTRIES} more` });
   }
-  return [...entries, ...ringEntries(data)];
+  return entries;
 }

@@ -1,7 +1,7 @@
 // Ellipses that hold a given share of a normal cluster in the plane of the axes.
 
 import { pixelScales } from "./projection.js";
-import { adapted } from "./theme.js";
+import { adapted, themeColours } from "./theme.js";
 
 const ELLIPSES = [
   { share: 0.5, lineWidth: 1 },
@@ -9,18 +9,22 @@ const ELLIPSES = [
 ];
 const STEPS = 72; // points of an ellipse
 
-export const ELLIPSES_HOLD = "ellipses hold 50 % and 90 % of a cluster";
+// What they mean in the legend of a colouring; where colours do not tell the clusters, names do.
+export const ellipsesText = ({ coloursClusters }) =>
+  `ellipses hold 50 % and 90 % of ${coloursClusters ? "a cluster" : "the cluster named in them"}`;
 
 // An axis that is no linear function of the columns has no normal distribution.
 export const canHaveEllipses = (data, axes) =>
   data.ellipses !== null && axes.every((axis) => data.axes[axis].weights);
 
-export function drawEllipses(context, { data, size, view, xAxis, yAxis, dark }) {
+export function drawEllipses(context, { data, size, view, xAxis, yAxis, colouring, dark }) {
   const { toPixelX, toPixelY } = pixelScales(view, size);
   data.ellipses.means.forEach((mean, cluster) => {
     const centre = [xAxis, yAxis].map((axis) => dot(axis.weights, mean) - axis.center);
     const factor = planeFactor(data.ellipses.covariances[cluster], xAxis.weights, yAxis.weights);
-    context.strokeStyle = adapted(data.clusterColours[cluster], dark);
+    context.strokeStyle = colouring.coloursClusters
+      ? adapted(data.clusterColours[cluster], dark)
+      : themeColours(dark).secondary;
     for (const { share, lineWidth } of ELLIPSES) {
       context.lineWidth = lineWidth;
       context.beginPath();

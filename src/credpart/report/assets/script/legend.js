@@ -2,7 +2,7 @@
 
 import { COLOURINGS, OUTLIER_ENTRY } from "./colourings.js";
 import { byId, element } from "./dom.js";
-import { canHaveEllipses, ELLIPSES_HOLD } from "./ellipses.js";
+import { canHaveEllipses, ellipsesText } from "./ellipses.js";
 import { memoize } from "./memoize.js";
 import { swatch, symbolOf } from "./symbols.js";
 import { isDark } from "./theme.js";
@@ -21,7 +21,7 @@ export const legendEntries = memoize(
   }),
   ({ data, colouring, hasEllipses }) => [
     ...COLOURINGS[colouring].legend(data),
-    ...(hasEllipses ? [{ text: ELLIPSES_HOLD }] : []),
+    ...(hasEllipses ? [{ text: ellipsesText(COLOURINGS[colouring]) }] : []),
   ],
 );
 

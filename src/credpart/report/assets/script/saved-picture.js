@@ -5,12 +5,12 @@ import { PAIR_LETTERS } from "./pair.js";
 import { sceneOf } from "./picture.js";
 import { drawAppearance, drawMark, drawScene, FONT } from "./scene.js";
 import { SvgContext } from "./svg-context.js";
-import { drawRing, drawSymbol, symbolRadius } from "./symbols.js";
+import { drawEntry, symbolRadius } from "./symbols.js";
 import { themeColours } from "./theme.js";
 
 const DOTS = 3; // of PNG, for each pixel: 300 dots an inch at a third of the size on the screen
 const LINE = 22; // pixels from one line of the legend to the next
-const BESIDE = 16; // pixels for a symbol
+const BESIDE = 18; // pixels for a symbol
 const GAP = 18; // pixels between two entries
 const MARGIN = 12; // pixels around the legend
 
@@ -93,10 +93,7 @@ function drawLegend(context, state, { background, text }) {
     if (entry.symbol) {
       context.save();
       context.translate(x + BESIDE / 2 - 2, y);
-      drawSymbol(context, { ...entry, radius: entry.isRinged ? 3.6 : 5, dark: false });
-      if (entry.isRinged) {
-        drawRing(context, { n: state.data.n, radius: 6.5, dark: false });
-      }
+      drawEntry(context, state.data, entry, false);
       context.restore();
     }
     context.fillStyle = text;

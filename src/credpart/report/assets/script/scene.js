@@ -3,7 +3,7 @@
 import { drawEllipses } from "./ellipses.js";
 import { isOutlier } from "./evidence.js";
 import { pixelScales, plotArea } from "./projection.js";
-import { drawRing, drawSymbol, hasRings, isHardToTell, symbolRadius } from "./symbols.js";
+import { drawRings, drawSymbol, hasRings, isHardToTell, symbolRadius } from "./symbols.js";
 import { themeColours } from "./theme.js";
 import { axisTicks } from "./ticks.js";
 
@@ -12,7 +12,7 @@ const TRANSPARENT_ABOVE = 4000; // objects
 const FAINT = 0.12; // opacity of objects that the table leaves out
 const MARK_DISTANCE = 5; // pixels from a symbol to the circle around it
 const LONGEST_NAME = 16; // characters of a cluster's name in the picture
-const REACH_OF_SYMBOL = 4; // pixels around a symbol that its ring may need
+const REACH_OF_SYMBOL = 5; // pixels around a symbol that its rings may need
 
 export const FONT = "12px system-ui, sans-serif";
 
@@ -31,11 +31,15 @@ export function drawScene(context, picture, drawObject) {
   if (picture.hasEllipses) {
     drawEllipses(context, picture);
   }
-  if (picture.colouring.showsClusters && isHardToTell(picture.data)) {
+  if (isNamed(picture)) {
     drawClusterNames(context, picture);
   }
   context.restore();
 }
+
+// Whether clusters have their names in the picture: ellipses without their colours need them, too.
+const isNamed = ({ data, colouring, hasEllipses }) =>
+  (colouring.showsClusters && isHardToTell(data)) || (hasEllipses && !colouring.coloursClusters);
 
 function drawAxes(context, { size, view, xAxis, yAxis, dark }) {
   const { text, secondary, grid } = themeColours(dark);
@@ -99,11 +103,11 @@ function drawObjects(context, { data, size, places, isInTable }, drawObject) {
 }
 
 // The symbol of an object around the origin of the context.
-export function drawAppearance(context, data, { symbol, colour, isRinged }, dark) {
+export function drawAppearance(context, data, { symbol, colour, rings }, dark) {
   const radius = symbolRadius(data);
   drawSymbol(context, { symbol, colour, radius, dark });
-  if (isRinged && hasRings(data)) {
-    drawRing(context, { n: data.n, radius: radius + 1.8, dark });
+  if (hasRings(data)) {
+    drawRings(context, { n: data.n, rings, radius: radius + 1.8, dark });
   }
 }
 

@@ -4,6 +4,7 @@ import { element } from "./dom.js";
 import { adapted, themeColours } from "./theme.js";
 
 const SMALLEST_RINGED = 2.5; // pixels: a smaller symbol has no ring
+const RING_DISTANCE = 2.4; // pixels from one ring to the next
 const THIN_RINGS_ABOVE = 500; // objects
 const MOST_UNNAMED = 7; // clusters: so many colours are told apart at a glance
 const SWATCH = 18; // pixels, as in page.css
@@ -75,11 +76,14 @@ export function drawSymbol(context, { symbol, colour, radius, dark }) {
   }
 }
 
-// Draw the ring of an object that is not sure around the origin of the context.
-export function drawRing(context, { n, radius, dark }) {
+// Draw rings around the origin of the context, the first one with this radius.
+export function drawRings(context, { n, rings, radius, dark }) {
   context.save();
   context.beginPath();
-  context.arc(0, 0, radius, 0, 2 * Math.PI);
+  for (let k = 0; k < rings; k++) {
+    context.moveTo(radius + k * RING_DISTANCE, 0);
+    context.arc(0, 0, radius + k * RING_DISTANCE, 0, 2 * Math.PI);
+  }
   context.strokeStyle = themeColours(dark).text;
   context.globalAlpha *= n > THIN_RINGS_ABOVE ? 0.55 : 0.8;
   context.lineWidth = n > THIN_RINGS_ABOVE ? 0.8 : 1.2;
@@ -87,16 +91,19 @@ export function drawRing(context, { n, radius, dark }) {
   context.restore();
 }
 
+// Draw the symbol of an entry of a legend around the origin of the context.
+export function drawEntry(context, data, { symbol, colour, rings = 0 }, dark) {
+  drawSymbol(context, { symbol, colour, radius: rings ? 5 - 1.3 * rings : 5, dark });
+  drawRings(context, { n: data.n, rings, radius: 7.5 - rings, dark });
+}
+
 // A canvas with one symbol, as it stands in legends.
-export function swatch(data, { symbol, colour, isRinged = false }, dark) {
+export function swatch(data, entry, dark) {
   const size = 2 * SWATCH; // sharp on screens of high resolution
   const canvas = element("canvas", { width: size, height: size, "aria-hidden": "true" });
   const context = canvas.getContext("2d");
   context.translate(size / 2, size / 2);
   context.scale(2, 2);
-  drawSymbol(context, { symbol, colour, radius: isRinged ? 3.6 : 5, dark });
-  if (isRinged) {
-    drawRing(context, { n: data.n, radius: 6.5, dark });
-  }
+  drawEntry(context, data, entry, dark);
   return canvas;
 }
