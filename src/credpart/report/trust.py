@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from credpart._audit import SHORTFALL, Audit
+from credpart._audit import Audit
 from credpart._rivals import FAR, Rivals
 
 SHOWN_LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
