@@ -377,7 +377,9 @@ def test_the_command_writes_and_shows_an_audit(folder, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert run("audit", folder, "--datasets", "2", "--seed", "3") == 0
     shown = capsys.readouterr().out
-    assert max(map(len, shown.splitlines())) <= 80
+    *lines, to_copy = shown.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert to_copy == f"Next: credpart report {folder}, with this audit"
     assert "0.9-1.0" in shown
     assert "Use --level" in shown or "the largest level for --replicates 20" in shown
     written = json.loads((folder / "audit.json").read_text())
@@ -389,6 +391,22 @@ def test_the_command_writes_and_shows_an_audit(folder, capsys, monkeypatch):
     assert "Use --force to replace it." in message
     assert run("audit", folder / "model.npz", "--datasets", "1", "--force", "-q") == 0
     assert json.loads((folder / "audit.json").read_text())["n_datasets"] == 1
+
+
+def test_a_report_that_is_written_again_has_the_audit_of_its_folder(folder):
+    before = (folder / "report.html").read_text()
+    assert 'id="audit"' not in before
+    assert run("audit", folder, "--datasets", "3", "--quiet") == 0
+    assert run("report", folder) == 0
+    page = (folder / "report.html").read_text()
+    assert 'id="audit"' in page
+    assert "On 3 data sets" in page
+    # An audit of another fit, or a file that is none, is left aside.
+    told = json.loads((folder / "audit.json").read_text())
+    for content in (json.dumps(told | {"loglik": 0.0}), "{}", "[1]", "no JSON"):
+        (folder / "audit.json").write_text(content)
+        assert run("report", folder) == 0
+        assert 'id="audit"' not in (folder / "report.html").read_text()
 
 
 def test_a_new_fit_replaces_a_folder_with_an_audit(folder, tmp_path):

@@ -220,6 +220,11 @@ class Audit:
             return Message(found, more, Setting("n_datasets", ENOUGH_DATA_SETS), " to tell.")
         return Message(found, "On these data sets, use ", level, f" {wanted}.")
 
+    def is_of(self, mixture: MixtureFit, level: float) -> bool:
+        """Whether it audits intervals of this level of a fitted mixture."""
+        about = (self.model, self.n_clusters, self.loglik, self.level)
+        return about == (mixture.model, mixture.n_clusters, mixture.loglik, level)
+
     @property
     def is_own(self) -> bool:
         """Whether all data sets were drawn from the fitted mixture."""

@@ -1,6 +1,7 @@
 """What the commands other than ``fit`` do."""
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 from rich.table import Table
 
 from credpart import __version__
+from credpart._audit import Audit
 from credpart._columns import columns_of_text
 from credpart._files import new_file, write_or_rescue
 from credpart._messages import Message, Name
@@ -34,10 +36,11 @@ from credpart.cli.screen import (
 )
 from credpart.cli.signals import raise_if_stopped
 from credpart.cli.spreadsheet import formula_remarks, kept_remarks, write_csv
-from credpart.cli.stored import stored_model, transform_of
+from credpart.cli.stored import Stored, stored_model, transform_of
 from credpart.cli.streams import check_output_is_open
 from credpart.cli.table_files import TYPED, beside
-from credpart.cli.vocabulary import in_shell
+from credpart.cli.vocabulary import ShellVocabulary, in_shell
+from credpart.diagnostics import Diagnosis, diagnose
 from credpart.errors import InputError
 from credpart.partition import EvidentialPartition
 from credpart.result import CalibratedResult
@@ -207,10 +210,26 @@ def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
     is_own = out is None and stored.is_of_fit and (around / "summary.json").exists()
     with new_file(target, overwrite=force or is_own, argument="out") as partial:
         claim(target, partial)
-        page = report(stored.result, stored.notes)
+        page = report(stored.result, stored.notes, judged_anew(stored, around / AUDIT))
         write_or_rescue(lambda file: put_text(file, page), partial, target)
         raise_if_stopped()
     show_written("The report is", target)
+
+
+def judged_anew(stored: Stored, file: Path) -> Diagnosis | None:
+    """The diagnosis of a fit with the audit that was made after it; None if there is none of it."""
+    result, told = stored.result, stored.notes.get("diagnosis")
+    try:
+        found = Audit.from_dict(json.loads(file.read_text()))
+        rivals = None if told is None else Diagnosis.from_dict(told).rivals
+    except (OSError, KeyError, TypeError, ValueError, AttributeError):  # a file can hold anything
+        return None
+    if result.mixture is None or not found.is_of(result.mixture, result.options.level):
+        return None
+    diagnosis = diagnose(result, audit=found, rivals=False if rivals is None else rivals)
+    command = stored.notes.get("command")
+    words = ShellVocabulary() if command is None else ShellVocabulary(None, shlex.split(command))
+    return diagnosis.in_words(words)
 
 
 def write_audit(path: Path, choice: tuple[Any, Any, Any, Any], *, force: bool, quiet: bool) -> None:
