@@ -434,6 +434,16 @@ def test_the_summary_is_one_screen_and_says_whether_to_trust_it(tmp_path, capsys
         assert f"{name} {count}" in shown
 
 
+def test_a_transform_says_on_which_scale_means_are(tmp_path, capsys):
+    told = "Columns were transformed: means and spreads are on the scale asinh(x / 5)."
+    options = (*QUICK, "--transform", "asinh", "--cofactor", "5")
+    assert run("fit", "iris", *options, "--out", tmp_path / "out") == 0
+    assert f"Note: {told}" in capsys.readouterr().err
+    assert told in json.loads((tmp_path / "out" / "summary.json").read_text())["remarks"]
+    assert run("fit", "iris", *QUICK, "--out", tmp_path / "plain") == 0
+    assert "transformed" not in capsys.readouterr().err
+
+
 def test_a_file_may_have_a_name_that_is_no_text(tmp_path):
     source = tmp_path / os.fsdecode(b"b\xff.csv")
     load_iris().X.to_csv(source, index=False)

@@ -166,7 +166,7 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
     partition = result.partition
     if rows is not None:
         partition = _partition_of_all(result, X, rows, objects.known, how)
-    remarks += (told := label_remarks(result))
+    remarks += (told := [*label_remarks(result), *scale_remarks(request.table["transform"])])
     show_notes(told, quiet=quiet)
     kept = None if objects.kept is None else objects.kept.written
     altered = [*formula_remarks(objects.ids), *kept_remarks(kept)]
@@ -218,6 +218,14 @@ def label_remarks(result: CalibratedResult) -> list[str]:
         return []
     named = ", ".join(f"{k} is {name!r}" for k, name in enumerate(known.names, 1))
     return [f"{known.n_labelled} of {result.n_objects} objects have labels; cluster {named}."]
+
+
+def scale_remarks(given: Mapping[str, Any]) -> list[str]:
+    """On which scale means and spreads are, if the columns were transformed."""
+    scale = Transform(**given)
+    if scale.name == "none":
+        return []
+    return [f"Columns were transformed: means and spreads are on the scale {scale}."]
 
 
 def _partition_of_all(

@@ -43,6 +43,14 @@ class Transform:
         if len(self.logicle) != 4 or not good:
             raise InputError("logicle", "be four finite numbers T, M, W, A", self.logicle)
 
+    def __str__(self) -> str:
+        """The scale in words.
+
+        >>> print(Transform("asinh", cofactor=5.0))
+        asinh(x / 5)
+        """
+        return f"asinh(x / {self.cofactor:g})" if self.name == "asinh" else self.name
+
     def __call__(self, values: Array) -> Array:
         """The transformed values."""
         return TRANSFORMS[self.name](self, values)
