@@ -21,7 +21,7 @@ from credpart.intervals import pairwise_probabilities
 from credpart.mixture.criteria import N_DEVIATIONS
 
 SIZES = (100, 300, 600)
-FIRST_SEED = 500
+FIRST_SEED = 700
 B, JUDGED = 200, 60
 MOST = 5  # clusters
 
@@ -105,8 +105,14 @@ RULES = {
     "halfway to AIC, the same": by_criterion(0.5, shrunk=as_if_smaller_were_right),
     "BIC, deviations shrunk as theory has it": by_criterion(shrunk=as_theory_has_it),
     "three tenths to AIC, the same": by_criterion(0.7, shrunk=as_theory_has_it),
-    "drawn by weight in the replicate": by_criterion(
-        0.6, shrunk=as_if_smaller_were_right, temperature=2.0
+    "drawn by exp(BIC / 2) of the replicate, the same": by_criterion(
+        shrunk=as_theory_has_it, temperature=2.0
+    ),
+    "drawn by exp(BIC / 4) of the replicate, the same": by_criterion(
+        shrunk=as_theory_has_it, temperature=4.0
+    ),
+    "drawn by exp(BIC / 4), two units, the same": by_criterion(
+        optimism=2.0, shrunk=as_theory_has_it, temperature=4.0
     ),
     "drawn by weight in the data, AIC": by_weight(0.0),
     "drawn by weight in the data, halfway": by_weight(0.5),
