@@ -438,7 +438,7 @@ def test_the_summary_fits_on_a_screen():
     assert lines[0] == "80 objects, 3 clusters: model EII, 90 % intervals from 60 replicates"
     words = ["sure", "overlapping", "undecided"]
     assert [line.split(":")[0] for line in lines[1:4]] == words
-    assert lines[4].startswith("CAUTION. Trust this fit with care: belief and plausibility cover")
+    assert lines[4].startswith("CAUTION. Trust this fit with care: belief and plausibility reach")
     assert len(lines) == 5
     with pytest.raises(NotFittedError, match="not fitted yet"):
         CalibratedClustering().summary()
