@@ -278,7 +278,11 @@ def choose_landmarks(
     features = bounds_of(intervals, counted, others)
     # One thread, since the order of its sums depends on their number; fewer groups than asked for,
     # which scikit-learn warns of, only say that many objects have the same intervals.
-    with threadpool_limits(1), warnings.catch_warnings(action="ignore", category=DistinctWarning):
+    with (
+        one_blas_thread(),
+        threadpool_limits(1, user_api="openmp"),
+        warnings.catch_warnings(action="ignore", category=DistinctWarning),
+    ):
         groups = KMeans(number, n_init=1, random_state=seed % 2**32).fit(
             features, sample_weight=weights
         )
