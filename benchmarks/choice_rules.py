@@ -16,9 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.coverage import LEVEL, MIXTURES, Book, cell, covers
-from credpart import bootstrap, pairwise_intervals, select_mixture
+from credpart import pairwise_intervals, select_mixture
+from credpart._bootstrap.algorithm1 import run_bootstrap
+from credpart._bootstrap.refits import Plan
+from credpart._random import seed_sequence
 from credpart.intervals import pairwise_probabilities
 from credpart.mixture.criteria import N_DEVIATIONS
+from credpart.mixture.distinct import distinct
+from credpart.mixture.optimisation import Limits
 
 SIZES = (100, 300, 600)
 FIRST_SEED = 700
@@ -65,8 +70,10 @@ def by_criterion(share=1.0, optimism=1.0, shrunk=lambda df, ratio: 1.0, temperat
         factor = np.broadcast_to(shrunk(df, np.maximum(ratio, 0.0)), k.shape)[:, None]
         penalty = (refits.penalty(share) + optimism) * k
         found = 2.0 * refits.in_replicates - penalty[:, None]
-        with np.errstate(invalid="ignore"):  # no sound refit of the best model
-            differences = np.nan_to_num(found - found[best], nan=-np.inf, posinf=np.inf)
+        # Where the refit of the best model is not sound, the best of the others takes its place.
+        reference = np.where(np.isfinite(found[best]), found[best], found.max(axis=0))
+        with np.errstate(invalid="ignore"):  # no sound refit at all
+            differences = np.nan_to_num(found - reference, nan=-np.inf)
         expected = (data - data[best])[:, None]
         noise = np.random.default_rng(0).gumbel(size=found.shape)
         return np.argmax(expected + factor * (differences - expected) + temperature * noise, axis=0)
@@ -90,7 +97,7 @@ def as_if_smaller_were_right(df, ratio):
     return 3.0**-0.5
 
 
-def as_theory_has_it(df, ratio):
+def as_ratios_vary(df, ratio):
     """Variances 2 df + 4 ratio in replicates and, estimated, 2 df + 4 (ratio - df) of data sets."""
     among_data = 2.0 * df + 4.0 * np.maximum(ratio - df, 0.0)
     return np.minimum(1.0, np.sqrt((among_data + 1e-9) / (2.0 * df + 4.0 * ratio + 1e-9)))
@@ -100,23 +107,24 @@ RULES = {
     "BIC less one unit a parameter, ours": by_criterion(),
     "BIC, plain": by_criterion(optimism=0.0),
     "BIC less two units": by_criterion(optimism=2.0),
-    "halfway to AIC": by_criterion(0.5),
+    "halfway to AIC, less one unit": by_criterion(0.5),
     "BIC, deviations divided by the root of 3": by_criterion(shrunk=as_if_smaller_were_right),
-    "halfway to AIC, the same": by_criterion(0.5, shrunk=as_if_smaller_were_right),
-    "BIC, deviations shrunk as theory has it": by_criterion(shrunk=as_theory_has_it),
-    "three tenths to AIC, the same": by_criterion(0.7, shrunk=as_theory_has_it),
-    "drawn by exp(BIC / 2) of the replicate, the same": by_criterion(
-        shrunk=as_theory_has_it, temperature=2.0
+    "halfway to AIC, deviations divided by the root of 3": by_criterion(
+        0.5, shrunk=as_if_smaller_were_right
     ),
-    "drawn by exp(BIC / 4) of the replicate, the same": by_criterion(
-        shrunk=as_theory_has_it, temperature=4.0
+    "BIC, deviations shrunk by the likelihood ratio": by_criterion(shrunk=as_ratios_vary),
+    "three tenths to AIC, deviations shrunk by the likelihood ratio": by_criterion(
+        0.7, shrunk=as_ratios_vary
     ),
-    "drawn by exp(BIC / 4), two units, the same": by_criterion(
-        optimism=2.0, shrunk=as_theory_has_it, temperature=4.0
+    "drawn by exp(BIC / 2) of the replicate, deviations shrunk": by_criterion(
+        shrunk=as_ratios_vary, temperature=2.0
     ),
-    "drawn by weight in the data, AIC": by_weight(0.0),
-    "drawn by weight in the data, halfway": by_weight(0.5),
-    "drawn by weight in the data, BIC": by_weight(1.0),
+    "drawn by exp(BIC / 4) of the replicate, deviations shrunk": by_criterion(
+        shrunk=as_ratios_vary, temperature=4.0
+    ),
+    "drawn by exp(AIC / 2) of the data": by_weight(0.0),
+    "drawn halfway, exp((AIC + BIC) / 4) of the data": by_weight(0.5),
+    "drawn by exp(BIC / 2) of the data": by_weight(1.0),
 }
 
 
@@ -132,9 +140,13 @@ def refit_all(sample, seed):
     for penalty in (2.0, 0.5 * np.log(len(X)) + 1.0, np.log(len(X)), np.log(len(X)) + 1.0):
         values = 2.0 * loglik - penalty * k
         may_win |= values.max() - values < deviations
+    objects, seeds = distinct(X, np.ones(len(X))), seed_sequence(seed).spawn(B)
     posteriors, in_replicates = [], []
     for fit in (fits[i] for i in np.flatnonzero(may_win)):
-        replicates = bootstrap(X, fit, B, random_state=seed, n_jobs=1)
+        # As in a choice among models, a refit that is spurious is not sound.
+        choice = ("nonparametric", "bic", "fallback", Limits())
+        plan = Plan(objects, (fit,), *choice, is_choice=True)
+        replicates = run_bootstrap(plan, seeds, n_jobs=1)
         in_replicates.append(np.where(replicates.status == 0, replicates.loglik, -np.inf))
         padding = ((0, 0), (0, 0), (0, MOST - fit.n_clusters))
         posteriors.append(np.pad(replicates.posteriors(X[judged]), padding).astype("f4"))
