@@ -477,8 +477,10 @@ def audit(
     truth: BIC prefers models that leave something out until the sample proves it, and drawn from
     its choice, data sets would not show what that does to coverage.  So they are drawn from a
     mixture part of the way from the chosen fit to that of the widest model that contains it, so far
-    that the likelihood ratio of the two models is on average what it is in the data; from the
-    chosen fit itself where that ratio is no larger than chance makes it.  If other families were
+    that the likelihood ratio R of the two models is on average what it is in the data: at
+    ``sqrt(1 - E / R)`` of the way, and at the chosen fit itself where R is no larger than E.  Here
+    E is what chance makes of R where the chosen model is right, half the difference of the
+    penalties of AICc: of n objects and k parameters ``n k / (n - k - 1)``.  If other families were
     tried, the best fit of each is drawn from too, for its Akaike weight exp(AICc / 2) [BA02]_.
     ``truths`` says how many data sets were drawn from each.  A departure that the data do not show
     stays unseen.
