@@ -22,11 +22,12 @@ from credpart import (
 from credpart._messages import Setting, in_words
 from credpart._rivals import Rivals
 from credpart.cli.vocabulary import ShellVocabulary
-from credpart.datasets import load_iris, make_mixture1, make_mixture3, make_skew_t
+from credpart.datasets import load_iris, make_mixture1, make_mixture3, make_skew_t, make_survey
 from credpart.diagnostics import Diagnosis, Finding, findings, henze_zirkler
 from credpart.diagnostics.diagnosis import gather_evidence, ranked
 from credpart.diagnostics.normality import holm, normality_by_cluster
 from credpart.errors import CredpartWarning
+from credpart.mixture.models import MODELS, model_names
 from credpart.mixture.optimisation.convergence import Status
 
 pingouin = pytest.importorskip("pingouin")
@@ -796,15 +797,62 @@ def test_a_small_cluster_that_is_far_wider_than_the_others_may_be_outliers(evide
     rng = np.random.default_rng(0)
     clusters = np.concatenate([rng.normal(centre, 1.0, (60, 2)) for centre in (0.0, 8.0)])
     X = np.concatenate([clusters, rng.uniform(-60.0, 60.0, (10, 2))])
-    wide = evidence._replace(mixture=fit_mixture(X, 3, "VVI"), sizes=np.array([60.0, 60.0, 10.0]))
-    found = findings.scattered_cluster(wide)
+
+    def judged(X, c, model):
+        mixture = fit_mixture(X, c, model)
+        sizes = mixture.posteriors(X).sum(axis=0)
+        return findings.scattered_cluster(evidence._replace(mixture=mixture, sizes=sizes))
+
+    found = judged(X, 3, "VVI")
     assert found.severity == "caution"
-    assert "times as wide as the others in each direction" in found.text
+    assert "times as wide as the median of the others, by geometric means over" in found.text
     assert found.change == "model.set_params(noise='auto').fit(X)"
-    alike = evidence._replace(mixture=fit_mixture(clusters, 2, "VVI"))
-    assert findings.scattered_cluster(alike).severity == "ok"
-    with_noise = evidence._replace(mixture=fit_mixture(X, 2, "VVI+noise"))
-    assert findings.scattered_cluster(with_noise).severity == "ok"
+    assert judged(X, 3, "contaminated-VVI").severity == "caution"
+    assert judged(clusters, 2, "VVI").severity == "ok"
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "model", "why"),
+    [
+        (1, "VVI", "there is only one"),
+        (2, "VVI+noise", "outliers are in none of them"),
+        (2, "latent-class", "model latent-class does not say how wide they are"),
+    ],
+)
+def test_where_widths_were_not_compared_that_is_said(evidence, n_clusters, model, why):
+    X = make_survey(120, random_state=0).X if model == "latent-class" else GOOD
+    found = findings.scattered_cluster(evidence._replace(mixture=fit_mixture(X, n_clusters, model)))
+    assert (found.severity, found.text) == (
+        "note",
+        f"widths of clusters were not compared: {why}",
+    )
+
+
+# The first model of each family; those that have a form for missing cells are fitted to gaps too.
+ONE_OF_EACH_FAMILY = {MODELS[name].family: name for name in reversed(model_names(2))}.values()
+WITH_GAPS = [name for name in ONE_OF_EACH_FAMILY if MODELS[name].can_miss]
+NUMBERS, ANSWERS = make_mixture3(120, random_state=1).X, make_survey(120, random_state=0).X
+IS_GAP = np.arange(240).reshape(120, 2) % 17 == 0
+DATA = {"latent-class": ANSWERS, "mixed": ANSWERS.assign(x=NUMBERS[:, 0])}
+
+
+@pytest.mark.parametrize(
+    ("model", "has_gaps", "labels"),
+    [
+        *((name, False, None) for name in ONE_OF_EACH_FAMILY),
+        *((name, True, None) for name in WITH_GAPS),
+        ("contaminated-EII", False, [0, 1] + [None] * 118),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::credpart.errors.CredpartWarning")
+def test_a_fit_of_every_family_is_judged(model, has_gaps, labels):
+    X = np.where(IS_GAP, np.nan, NUMBERS) if has_gaps else DATA.get(model, NUMBERS)
+    how = {"level": 0.8, "missing": "model" if has_gaps else "error", "n_jobs": 1}
+    estimator = CalibratedClustering(2, model=model, n_replicates=10, random_state=0, **how)
+    estimator.fit(X, labels=labels)
+    judged = quick(estimator)
+    assert len(judged.findings) == len(findings.CHECKS)
+    assert judged.verdict.removesuffix(".") in estimator.summary()
 
 
 def test_a_better_model_at_the_edge_of_the_search_comes_with_more_clusters(evidence):

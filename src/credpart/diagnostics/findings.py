@@ -552,20 +552,24 @@ def _held_in_the_audit(audit: Audit) -> str:
 
 def scattered_cluster(seen: Evidence) -> Finding:
     """Whether a small cluster is so wide that its objects may be outliers of no cluster."""
-    topic, components = "scattered cluster", seen.mixture.components
-    c = seen.mixture.n_clusters
-    if components is None or c == 1 or seen.mixture.has_noise:
-        return Finding(topic, "ok", "no small cluster is far wider than the others", "")
-    d = components.scales.shape[-1]
-    widths = np.exp(np.linalg.slogdet(components.scales)[1] / (2.0 * d))  # geometric means of sds
+    topic, mixture, c = "scattered cluster", seen.mixture, seen.mixture.n_clusters
+    scales = mixture.family.cluster_scales(mixture.internal)
+    if c == 1 or mixture.has_noise or scales is None:
+        why = f"model {mixture.model} does not say how wide they are"
+        why = "outliers are in none of them" if mixture.has_noise else why
+        why = "there is only one" if c == 1 else why
+        return Finding(topic, "note", f"widths of clusters were not compared: {why}", "")
+    d = scales.shape[-1]
+    widths = np.exp(np.linalg.slogdet(scales)[1] / (2.0 * d))  # geometric means of sds
     ratios = np.array([widths[k] / np.median(np.delete(widths, k)) for k in range(c)])
-    is_small = components.proportions < SMALL / c
+    is_small = seen.sizes < SMALL * seen.sizes.sum() / c
     k = int(np.argmax(np.where(is_small, ratios, 0.0)))
     if not is_small[k] or ratios[k] < WIDE:
         return Finding(topic, "ok", "no small cluster is far wider than the others", "")
     text = (
         f"cluster {_names(seen)[k]}, of about {_objects(seen.sizes[k])}, is {ratios[k]:.2g} times "
-        "as wide as the others in each direction: they may be outliers that belong to no cluster"
+        "as wide as the median of the others, by geometric means over all directions: they may be "
+        "outliers that belong to no cluster"
     )
     change = change_of((Setting("noise", "auto"),))
     return Finding(topic, "caution", text, "Let the data say whether they are.", change)

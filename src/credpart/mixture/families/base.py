@@ -238,6 +238,15 @@ class MixtureFamily(ABC, Generic[P]):
         """
         return None
 
+    def cluster_scales(self, params: P) -> Array | None:
+        """Scale matrices (c, d, d) of the clusters of the first mixture, if they have any.
+
+        Of clusters that `projectable` divides into parts, a family gives the part that has most
+        objects.
+        """
+        found = self.projectable(params)
+        return None if found is None else found.scales
+
     # How it is stored
 
     def state(self) -> dict[str, Any]:
