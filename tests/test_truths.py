@@ -17,7 +17,7 @@ from credpart._truths import (
 )
 from credpart.datasets import load_iris, make_mixture1, make_mixture3, make_skew_t, make_survey
 from credpart.errors import CredpartWarning
-from credpart.mixture.optimisation import Limits
+from credpart.mixture.optimisation import Limits, Status
 from credpart.mixture.optimisation.mixtures import map_params
 
 LIMITS = Limits(1e-9, 1000)
@@ -66,6 +66,7 @@ def test_both_ends_of_the_way_are_the_mixtures(pair):
         expected = mixture.posteriors_of(X)
         np.testing.assert_allclose(found.posteriors_of(X), expected, rtol=0, atol=1e-9)
         assert found.loglik == pytest.approx(mixture.loglik, rel=1e-9)
+        assert found.log_certainty == pytest.approx(mixture.log_certainty, rel=1e-9, abs=1e-9)
 
 
 def test_half_the_way_is_a_mixture_that_explains_the_data_between_the_two(pair):
@@ -79,10 +80,13 @@ def test_half_the_way_is_a_mixture_that_explains_the_data_between_the_two(pair):
 def test_the_end_is_a_maximum_of_the_wider_model(pair):
     X, chosen, end = pair
     assert end.model != chosen.model
+    posteriors = end.posteriors_of(X)
+    start = posteriors.argmax(axis=1) if end.has_noise else posteriors
     missing = "model" if np.isnan(X).any() else "error"
-    labels = end.posteriors_of(X).argmax(axis=1)
-    again = fit_mixture(X, 3, end.model, start=labels, missing=missing)
-    assert end.loglik <= again.loglik + 1e-3 * abs(again.loglik)
+    again = fit_mixture(X, 3, end.model, start=start, missing=missing, tol=LIMITS.tol)
+    # A run without any iteration ends 4 to 24 below; EM of skew clusters creeps at the end.
+    assert again.loglik == pytest.approx(end.loglik, abs=5e-3)
+    assert end.status == Status.OK
 
 
 def test_the_likelihood_on_the_way_is_a_parabola():

@@ -38,11 +38,11 @@ from credpart.errors import UnsupportedError
 from credpart.mixture.families.base import Parameters
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.models import special_cases
-from credpart.mixture.optimisation import Limits, Mixtures, Problem
+from credpart.mixture.optimisation import Limits, Mixtures, Problem, Status
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.optimisation.mixtures import map_params
-from credpart.mixture.posteriors import score
+from credpart.mixture.posteriors import log_certainty, score
 from credpart.result import CalibratedResult
 
 
@@ -134,7 +134,8 @@ def maximum_from(
     found = maximise(problem, evaluate(problem, start), limits)
     if not problem.is_sound(found)[0]:
         return chosen
-    return with_parameters(wider, found.params, values, weights)
+    end = with_parameters(wider, found.params, values, weights)
+    return replace(end, n_iter=int(found.n_iter[0]), status=Status(int(found.status[0])))
 
 
 def ratio_by_chance(chosen: MixtureFit, wider: MixtureFit) -> float:
@@ -174,9 +175,16 @@ def between(
 def with_parameters(
     fit: MixtureFit, params: Parameters, values: Array, weights: Array
 ) -> MixtureFit:
-    """A mixture of the model of a fit that has other parameters."""
-    loglik = float(weights @ score(fit.family, params, values)[1])
-    return replace(fit, internal=params, loglik=loglik)
+    """A mixture of the model of a fit that has other parameters, which are no end of EM."""
+    posteriors, log_density = score(fit.family, params, values)
+    return replace(
+        fit,
+        internal=params,
+        loglik=float(weights @ log_density),
+        log_certainty=float(weights @ log_certainty(posteriors)),
+        n_iter=0,
+        status=Status.OK,
+    )
 
 
 def best_of_families(fits: Iterable[MixtureFit]) -> list[MixtureFit]:
