@@ -19,7 +19,7 @@ from scipy.stats import multivariate_normal
 
 from benchmarks.coverage import ROUNDING, Book, cell, covers
 from credpart import CalibratedClustering, audit, fit_mixture
-from credpart._audit import share
+from credpart._audit import ratio_and_error
 from credpart.datasets import load_gvhd, make_mixture1, make_mixture2, make_mixture3
 from credpart.intervals import pairwise_probabilities
 
@@ -162,7 +162,7 @@ def worst_tenth(truths):
     """The tenth of the true P that is covered worst, with the standard error over data sets."""
     pairs = np.array([row["pairs"] for row in truths], dtype=float)
     covered = np.array([row["covered"] for row in truths])
-    coverage, errors = share(covered, pairs)
+    coverage, errors = ratio_and_error(covered, pairs)
     k = int(np.nanargmin(coverage))
     return f"{coverage[k]:.3f} ({errors[k]:.2g}), {k / 10:.1f}-{(k + 1) / 10:.1f}"
 

@@ -137,12 +137,26 @@ def test_an_audit_that_falls_short_is_the_verdict_and_its_level_the_advice(good)
     ("coverage", "error", "n_datasets", "expected", "told"),
     [
         (0.9, 0.03, 8, "ok", "(standard error 3 %)"),
-        (0.9, 0.03, 7, "note", ": too few data sets to tell"),
-        (0.9, 0.06, 8, "note", ": too few data sets to tell"),  # it may be .84
-        (0.9, np.nan, 1, "note", ": too few data sets to tell"),
-        (0.86, 0.001, 8, "note", ": too few data sets to tell"),  # that they agree is chance
-        (0.8, 0.06, 8, "note", ": too few data sets to tell"),
-        (0.8, np.nan, 1, "note", ": too few data sets to tell"),
+        (0.9, 0.03, 7, "note", ": that is too few data sets to tell"),
+        (
+            0.9,
+            0.06,
+            8,
+            "note",
+            ": the data sets differ too much to say that the level holds",
+        ),  # it may be .84
+        (0.9, np.nan, 1, "note", ": that is too few data sets to tell"),
+        (
+            0.86,
+            0.001,
+            8,
+            "note",
+            ": the difference from 90 % may be chance",
+        ),  # that they agree is chance
+        (0.87, 0.02, 50, "note", ": the difference from 90 % may be chance"),
+        (0.77, 0.02, 2, "note", ": that is too few data sets to tell"),  # within two errors of .1
+        (0.8, 0.06, 8, "note", ": the difference from 90 % may be chance"),
+        (0.8, np.nan, 1, "note", ": that is too few data sets to tell"),
         (0.99, 0.01, 29, "ok", "(standard error 1 %)"),
         (
             0.99,
@@ -151,7 +165,7 @@ def test_an_audit_that_falls_short_is_the_verdict_and_its_level_the_advice(good)
             "ok",
             ": more than asked for, which does not show that they are too long for these data",
         ),
-        (0.99, 0.01, 3, "note", ": too few data sets to tell"),
+        (0.99, 0.01, 3, "note", ": that is too few data sets to tell"),
     ],
 )
 def test_an_audit_says_that_a_level_holds_if_it_is_large_enough(
@@ -163,6 +177,28 @@ def test_an_audit_says_that_a_level_holds_if_it_is_large_enough(
     assert found.findings[0].severity == expected
     assert found.findings[0].text.endswith(told)
     assert ("its intervals can be taken at their level" in found.verdict) == (expected == "ok")
+    number = "data set" if n_datasets == 1 else "data sets"
+    assert found.findings[0].text.startswith(f"on {n_datasets} {number} drawn from the mixture, ")
+    more = {50: 200}.get(n_datasets, 50)
+    advice = f"More would tell: `diagnose(audit={more})`." if expected == "note" else ""
+    assert found.findings[0].advice == advice
+
+
+@pytest.mark.parametrize(
+    ("truths", "told"),
+    [
+        ({"EII": 8}, "if the model is right, "),
+        ({"a mixture between EII and VVV": 8}, "if a mixture between EII and VVV is true, "),
+        ({"EII": 5, "the fit of t": 3}, "if one of the mixtures of the audit is true, "),
+    ],
+)
+def test_a_good_verdict_says_what_it_takes_for_true(good, truths, told):
+    made = replace(audit(good, 1), coverage=0.9, standard_error=0.03, n_datasets=8, truths=truths)
+    short = replace(made, coverage_partition=0.7, standard_error_partition=0.02)
+    taken = f"{told}its intervals can be taken at their level"
+    assert f": {taken}; other models" in diagnose(good, audit=made, rivals=False).verdict
+    but = f": {taken}, while belief to plausibility cover 70 % of the pairs; other models"
+    assert but in diagnose(good, audit=short, rivals=False).verdict
 
 
 def test_one_gaussian_with_three_clusters_is_never_good():
@@ -342,7 +378,7 @@ def test_masses_that_an_audit_finds_short_are_told(good):
     found = {f.topic: f for f in diagnose(good, audit=short, rivals=False).findings}
     finding = found["fit to the intervals"]
     assert finding.severity == "note"
-    assert "on data sets drawn from the mixture they hold 70 % of the pairs" in finding.text
+    assert "on data sets drawn from the mixture they cover 70 % of the pairs" in finding.text
     assert finding.change == "model.refit_partition(weaken=True)"
 
 
@@ -880,7 +916,7 @@ def test_the_level_of_grouped_data_is_a_note(evidence, good):
     grouped = evidence._replace(audit=held, length=held.length, n_groups=12)
     found = findings.coverage(grouped)
     assert found.severity == "note"
-    assert "not in where their clusters are" in found.text
+    assert "clusters of the data may also be shifted from group to group" in found.text
 
 
 def test_rivals_that_relabel_objects_without_leaving_the_intervals_are_a_note(evidence):
