@@ -85,10 +85,13 @@ SITUATIONS = {
     for n in (50, 100, 300)
 } | {
     "seven components, n = 300, VVV": (lambda: seven(300), (7, {"model": "VVV"})),
-    "Mixture 3, n = 300, chosen once": (
-        lambda: paper(make_mixture3, 300),
-        (3, {"selection": "once"}),
-    ),
+    **{
+        f"{name}, n = 300, chosen once": (
+            lambda make=make: paper(make, 300),
+            (3, {"selection": "once"}),
+        )
+        for name, (make, _) in MIXTURES.items()
+    },
     "four components, n = 150, VVV": (lambda: four(150), (4, {"model": "VVV"})),
 }
 
