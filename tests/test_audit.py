@@ -428,7 +428,8 @@ def test_a_report_that_is_written_again_has_the_audit_of_its_folder(folder):
     assert "On 3 data sets" in page
     # An audit of another fit, or a file that is none, is left aside.
     told = json.loads((folder / "audit.json").read_text())
-    for content in (json.dumps(told | {"loglik": 0.0}), "{}", "[1]", "no JSON"):
+    others = [json.dumps(told | change) for change in ({"loglik": 0.0}, {"level": 0.5})]
+    for content in (*others, "{}", "[1]", "no JSON"):
         (folder / "audit.json").write_text(content)
         assert run("report", folder) == 0
         assert 'id="audit"' not in (folder / "report.html").read_text()

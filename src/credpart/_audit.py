@@ -306,8 +306,8 @@ class Audit:
     def basis(self) -> str:
         """What was drawn, and what failed."""
         size = (
-            f"{self.n_datasets} data sets of {self.n_objects} objects, {self.n_replicates} "
-            f"replicates and {self.n_pairs} pairs each"
+            f"{self.n_datasets} data set{'s' * (self.n_datasets != 1)} of {self.n_objects} "
+            f"objects, {self.n_replicates} replicates and {self.n_pairs} pairs each"
         )
         return "; ".join([size, *self.remarks])
 
