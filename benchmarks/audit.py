@@ -19,7 +19,7 @@ from scipy.stats import multivariate_normal
 
 from benchmarks.coverage import ROUNDING, Book, cell, covers
 from credpart import CalibratedClustering, audit, fit_mixture
-from credpart._audit import share
+from credpart._audit import ratio_and_error
 from credpart.datasets import load_gvhd, make_mixture1, make_mixture2, make_mixture3
 from credpart.intervals import pairwise_probabilities
 
@@ -85,10 +85,13 @@ SITUATIONS = {
     for n in (50, 100, 300)
 } | {
     "seven components, n = 300, VVV": (lambda: seven(300), (7, {"model": "VVV"})),
-    "Mixture 3, n = 300, chosen once": (
-        lambda: paper(make_mixture3, 300),
-        (3, {"selection": "once"}),
-    ),
+    **{
+        f"{name}, n = 300, chosen once": (
+            lambda make=make: paper(make, 300),
+            (3, {"selection": "once"}),
+        )
+        for name, (make, _) in MIXTURES.items()
+    },
     "four components, n = 150, VVV": (lambda: four(150), (4, {"model": "VVV"})),
 }
 
@@ -162,7 +165,7 @@ def worst_tenth(truths):
     """The tenth of the true P that is covered worst, with the standard error over data sets."""
     pairs = np.array([row["pairs"] for row in truths], dtype=float)
     covered = np.array([row["covered"] for row in truths])
-    coverage, errors = share(covered, pairs)
+    coverage, errors = ratio_and_error(covered, pairs)
     k = int(np.nanargmin(coverage))
     return f"{coverage[k]:.3f} ({errors[k]:.2g}), {k / 10:.1f}-{(k + 1) / 10:.1f}"
 

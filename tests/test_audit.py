@@ -23,7 +23,7 @@ from credpart import (
     pairs,
     save_model,
 )
-from credpart._audit import level_for, levels_to_try, share
+from credpart._audit import level_for, levels_to_try, ratio_and_error
 from credpart._random import integer_seed
 from credpart._truths import plausible_truths
 from credpart.cli import main
@@ -178,7 +178,7 @@ def test_the_error_of_a_share_is_that_of_a_ratio():
     rng = default_rng(0)
     counts = rng.integers(800, 1200, size=400).astype(float)
     sums = rng.binomial(counts.astype(int), rng.beta(20, 5, size=400)).astype(float)
-    ratio, error = share(sums, counts)
+    ratio, error = ratio_and_error(sums, counts)
     left_out = (sums.sum() - sums) / (counts.sum() - counts)
     jackknife = np.sqrt(399 / 400 * ((left_out - left_out.mean()) ** 2).sum())
     assert ratio == pytest.approx(sums.sum() / counts.sum())
@@ -230,14 +230,39 @@ def test_the_verdict_says_if_no_level_is_enough(found):
     assert "0.95, the largest level for n_replicates=40, does not suffice" in poor.verdict
     assert "not enough" in repr(poor)
     assert "too few to recommend a level: draw n_datasets=8 or more" in found.verdict
-    many = replace(found, n_datasets=30, standard_error=0.01)
+    many = replace(found, n_datasets=30, standard_error=0.01)  # judged with .1 / sqrt(30) = .018
     for coverage, said in {
         0.7: f"On these data sets, use level={found.recommended_level} for a coverage of 80 %.",
+        0.77: "The difference from 80 % may be chance: draw n_datasets=120.",
         0.79: "That agrees with what was asked for.",
+        0.83: "That agrees with what was asked for.",
         0.9: "They are longer than they had to be: on these data sets "
         f"level={found.recommended_level}",
     }.items():
         assert said in replace(many, coverage=coverage).verdict
+    scattered = replace(many, coverage=0.82, standard_error=0.09).verdict
+    assert "The data sets differ too much to say that the level holds: draw n_data" in scattered
+
+
+@pytest.mark.parametrize(
+    ("coverage", "error", "n_datasets", "severity"),
+    [
+        (0.64, 0.01, 2, "problem"),
+        (0.67, 0.01, 2, "note"),  # within two errors of .1 / sqrt(2) = .07
+        (0.70, 0.04, 8, "problem"),
+        (0.70, 0.055, 8, "note"),
+        (0.75, 0.01, 50, "caution"),
+        (0.73, 0.01, 50, "problem"),
+    ],
+)
+def test_a_problem_is_more_than_two_standard_errors(found, coverage, error, n_datasets, severity):
+    given = {"coverage": coverage, "standard_error": error}
+    judged = replace(found, n_datasets=n_datasets, **given)
+    assert judged.severity == severity
+    of_partition = {f"{name}_partition": value for name, value in given.items()}
+    judged = replace(found, n_datasets=n_datasets, **of_partition)
+    assert judged.severity_partition == severity
+    assert judged.is_partition_short == (severity != "note")
 
 
 def test_data_sets_that_fail_are_counted(model, monkeypatch):
@@ -403,7 +428,8 @@ def test_a_report_that_is_written_again_has_the_audit_of_its_folder(folder):
     assert "On 3 data sets" in page
     # An audit of another fit, or a file that is none, is left aside.
     told = json.loads((folder / "audit.json").read_text())
-    for content in (json.dumps(told | {"loglik": 0.0}), "{}", "[1]", "no JSON"):
+    others = [json.dumps(told | change) for change in ({"loglik": 0.0}, {"level": 0.5})]
+    for content in (*others, "{}", "[1]", "no JSON"):
         (folder / "audit.json").write_text(content)
         assert run("report", folder) == 0
         assert 'id="audit"' not in (folder / "report.html").read_text()

@@ -7,10 +7,17 @@ import numpy as np
 import pytest
 
 from credpart import CalibratedClustering, _truths, fit_mixture, select_mixture
-from credpart._truths import between, maximum_from, plausible_truths, share_of_the_way, widest
+from credpart._truths import (
+    between,
+    maximum_from,
+    plausible_truths,
+    ratio_by_chance,
+    share_of_the_way,
+    widest,
+)
 from credpart.datasets import load_iris, make_mixture1, make_mixture3, make_skew_t, make_survey
 from credpart.errors import CredpartWarning
-from credpart.mixture.optimisation import Limits
+from credpart.mixture.optimisation import Limits, Status
 from credpart.mixture.optimisation.mixtures import map_params
 
 LIMITS = Limits(1e-9, 1000)
@@ -59,6 +66,7 @@ def test_both_ends_of_the_way_are_the_mixtures(pair):
         expected = mixture.posteriors_of(X)
         np.testing.assert_allclose(found.posteriors_of(X), expected, rtol=0, atol=1e-9)
         assert found.loglik == pytest.approx(mixture.loglik, rel=1e-9)
+        assert found.log_certainty == pytest.approx(mixture.log_certainty, rel=1e-9, abs=1e-9)
 
 
 def test_half_the_way_is_a_mixture_that_explains_the_data_between_the_two(pair):
@@ -72,10 +80,13 @@ def test_half_the_way_is_a_mixture_that_explains_the_data_between_the_two(pair):
 def test_the_end_is_a_maximum_of_the_wider_model(pair):
     X, chosen, end = pair
     assert end.model != chosen.model
+    posteriors = end.posteriors_of(X)
+    start = posteriors.argmax(axis=1) if end.has_noise else posteriors
     missing = "model" if np.isnan(X).any() else "error"
-    labels = end.posteriors_of(X).argmax(axis=1)
-    again = fit_mixture(X, 3, end.model, start=labels, missing=missing)
-    assert end.loglik <= again.loglik + 1e-3 * abs(again.loglik)
+    again = fit_mixture(X, 3, end.model, start=start, missing=missing, tol=LIMITS.tol)
+    # A run without any iteration ends 4 to 24 below; EM of skew clusters creeps at the end.
+    assert again.loglik == pytest.approx(end.loglik, abs=5e-3)
+    assert end.status == Status.OK
 
 
 def test_the_likelihood_on_the_way_is_a_parabola():
@@ -97,16 +108,16 @@ def test_data_drawn_from_it_have_the_ratio_of_the_data(make, narrow, n, seed):
     X = make(n, random_state=seed).X
     chosen, end = ends_of(X, narrow, "VVV")
     seen = 2.0 * (end.loglik - chosen.loglik)
-    way = share_of_the_way(seen, end.n_parameters - chosen.n_parameters)
-    assert way > 0.5
+    way = share_of_the_way(seen, ratio_by_chance(chosen, end))
+    assert way > 0.4
     truth = between(chosen, end, way, X, np.ones(n))
     drawn = []
-    for replicate in range(30):
+    for replicate in range(80):
         here, there = ends_of(truth.sample(n, replicate)[0], narrow, "VVV")
         drawn.append(2.0 * (there.loglik - here.loglik))
-    # Ratios have a standard deviation of 5 or so, and their means one of 1; data drawn from the
-    # wider maximum have a mean that is larger by df, 6 or 8.
-    assert np.mean(drawn) == pytest.approx(seen, abs=4.0)
+    # Means of 80 ratios have a standard deviation of .6 or so.  They would be larger by 8 if drawn
+    # from the wider maximum, and by 2.4 or more with the difference in parameters in place of E.
+    assert np.mean(drawn) == pytest.approx(seen, abs=2.0)
 
 
 def test_where_the_likelihood_is_no_parabola_the_chosen_fit_is_the_truth(monkeypatch):

@@ -56,7 +56,7 @@ TENTHS = 10  # of the scale of the true P
 MOST_OBJECTS = 600  # of a data set whose pairs are counted: 179 700 pairs
 DECIMALS = 3  # of the recommended level: no audit is worth more
 ROUNDING = 1e-9  # by which a probability may miss a bound
-SHARE = 0.02  # of the replicates, that a contender was chosen by
+LEAST_CHOSEN = 0.02  # share of the replicates that chose a contender
 # How far below its level coverage may be before it is said, and before it is a problem.  The pairs
 # of a data set stand or fall together, so that 8 data sets measure coverage to within .05 or so: a
 # problem has to be larger than that by more than the standard error, else a fit that holds its
@@ -66,7 +66,9 @@ ERRORS = 2.0  # standard errors within which a coverage may be the one asked for
 # Standard deviation of the coverage between data sets, at the least: eight may agree by chance.
 LEAST_DEVIATION = 0.1
 LEAST_DATA_SETS = 8  # of an audit that can say that a level holds
-ENOUGH_DATA_SETS = 50  # of one that tells a small shortfall from chance
+# Where an audit does not tell, so many are to be drawn at least, which measure coverage to within
+# .01 to .03; or MORE_DATA_SETS times those that there were, which halve the standard error.
+ENOUGH_DATA_SETS, MORE_DATA_SETS = 50, 4
 LEAST_GENEROUS = 30  # of one that can say that intervals cover more than was asked for
 GOLDEN_RATIO = 0.5 * (1.0 + 5.0**0.5)
 
@@ -76,7 +78,9 @@ class Audit:
     """How often intervals made as in a fit contain the truth, if a mixture like it is true.
 
     Coverage is the share of pairs whose true P_ij lies in the interval.  Standard errors are
-    those of Monte Carlo: from one drawn data set to the next.
+    those of Monte Carlo: from one drawn data set to the next.  As a few data sets may agree by
+    chance, coverage is judged as if it varied between data sets with a standard deviation of 0.1 at
+    least: by standard errors of no less than .035 with 8 data sets, .014 with 50.
 
     Attributes
     ----------
@@ -150,37 +154,69 @@ class Audit:
         return sum(self.failures.values())
 
     @property
+    def n_counted(self) -> int:
+        """Data sets that could be clustered."""
+        return self.n_datasets - self.n_failed
+
+    @property
+    def n_to_draw(self) -> int:
+        """Data sets to draw where these do not tell."""
+        return max(ENOUGH_DATA_SETS, MORE_DATA_SETS * self.n_counted)
+
+    @property
     def severity(self) -> str:
         """Whether the intervals hold their level.
 
-        It is "ok", "note" if there are too few data sets to tell, "caution" if they cover less
-        than was asked for, by more than two standard errors, or "problem" if by much.
+        It is "note" if the data sets do not tell, "caution" if the intervals cover less than was
+        asked for, by more than two standard errors, "problem" if it is also by more than .05 after
+        one standard error, else "ok".  A standard error counts as if coverage varied between data
+        sets with a standard deviation of 0.1 at least.
         """
-        return self._held(self.coverage, self.standard_error)
+        return self._held(self.coverage, self._judged(self.standard_error))
 
     @property
     def severity_partition(self) -> str:
         """The same of [Bel, Pl]."""
-        return self._held(self.coverage_partition, self.standard_error_partition)
+        return self._held(self.coverage_partition, self._judged(self.standard_error_partition))
+
+    @property
+    def is_partition_short(self) -> bool:
+        """Whether [Bel, Pl] covers less than was asked for."""
+        return self.severity_partition in ("caution", "problem")
 
     @property
     def is_generous(self) -> bool:
         """Whether the intervals cover more than was asked for, by more than two standard errors."""
-        is_enough = self.n_datasets - self.n_failed >= LEAST_GENEROUS
-        return is_enough and self.coverage - ERRORS * self.standard_error > self.nominal_level
+        lowest = self.coverage - ERRORS * self._judged(self.standard_error)
+        return self.n_counted >= LEAST_GENEROUS and lowest > self.nominal_level
+
+    def _judged(self, error: float) -> float:
+        """A standard error, which may be NaN, as it is judged with."""
+        return float(np.fmax(error, LEAST_DEVIATION / np.sqrt(self.n_counted)))
 
     def _held(self, coverage: float, error: float) -> str:
-        """Whether a coverage is the one asked for; its standard error may be NaN."""
-        wanted, count = self.nominal_level, self.n_datasets - self.n_failed
-        error = np.fmax(error, LEAST_DEVIATION / np.sqrt(count))
+        """Whether a coverage is the one asked for."""
+        wanted = self.nominal_level
         if self.n_clusters == 1:  # every true P_ij is 1
             return "note"
         if coverage >= wanted - SHORTFALL:
             is_told = coverage - error >= wanted - GREAT_SHORTFALL
-            return "ok" if is_told and count >= LEAST_DATA_SETS else "note"
-        if coverage + error < wanted - GREAT_SHORTFALL:
-            return "problem"
-        return "caution" if coverage + ERRORS * error < wanted else "note"
+            return "ok" if is_told and self.n_counted >= LEAST_DATA_SETS else "note"
+        if coverage + ERRORS * error >= wanted:
+            return "note"
+        return "problem" if coverage + error < wanted - GREAT_SHORTFALL else "caution"
+
+    @property
+    def uncertainty(self) -> str:
+        """Why the data sets do not tell whether the level holds, where they do not."""
+        if self.n_clusters == 1:
+            return "with one cluster that says nothing, as any two objects belong together"
+        if self.n_counted < LEAST_DATA_SETS:
+            return "that is too few data sets to tell"
+        wanted = self.nominal_level
+        if self.coverage >= wanted:
+            return "the data sets differ too much to say that the level holds"
+        return f"the difference from {_percent(wanted)} may be chance"
 
     @property
     def asks_for_another_level(self) -> bool:
@@ -199,14 +235,15 @@ class Audit:
         """What the audit says, in two sentences."""
         found = f"{self.premise}, {_percent(self.level)} intervals cover {self.covered}. "
         wanted = f"for a coverage of {_percent(self.nominal_level)}"
+        why = f"{self.uncertainty[0].upper()}{self.uncertainty[1:]}"
         if self.n_clusters == 1:
-            return Message(found, "With one cluster that says nothing: any two objects are in it.")
+            return Message(found, why, ".")
         if not self.is_reached:
             highest = f"{self.recommended_level:.4g}, the largest level for "
             replicates = Setting("n_replicates", self.n_replicates)
             reached = f", does not suffice {wanted}. Take more replicates, or a simpler model."
             return Message(found, highest, replicates, reached)
-        if self.n_datasets - self.n_failed < LEAST_DATA_SETS:
+        if self.n_counted < LEAST_DATA_SETS:
             few = "These data sets are too few to recommend a level: draw "
             return Message(found, few, Setting("n_datasets", LEAST_DATA_SETS), " or more.")
         level = Setting("level", self.recommended_level)
@@ -216,14 +253,13 @@ class Audit:
         if self.severity == "ok":
             return Message(found, "That agrees with what was asked for.")
         if self.severity == "note":
-            more = "The difference may be chance: draw "
-            return Message(found, more, Setting("n_datasets", ENOUGH_DATA_SETS), " to tell.")
+            return Message(found, why, ": draw ", Setting("n_datasets", self.n_to_draw), ".")
         return Message(found, "On these data sets, use ", level, f" {wanted}.")
 
-    def is_of(self, mixture: MixtureFit, level: float) -> bool:
-        """Whether it audits intervals of this level of a fitted mixture."""
-        about = (self.model, self.n_clusters, self.loglik, self.level)
-        return about == (mixture.model, mixture.n_clusters, mixture.loglik, level)
+    def is_of(self, mixture: MixtureFit) -> bool:
+        """Whether it audits intervals of a fitted mixture."""
+        about = (self.model, self.n_clusters, self.loglik)
+        return about == (mixture.model, mixture.n_clusters, mixture.loglik)
 
     @property
     def is_own(self) -> bool:
@@ -270,8 +306,8 @@ class Audit:
     def basis(self) -> str:
         """What was drawn, and what failed."""
         size = (
-            f"{self.n_datasets} data sets of {self.n_objects} objects, {self.n_replicates} "
-            f"replicates and {self.n_pairs} pairs each"
+            f"{self.n_datasets} data set{'s' * (self.n_datasets != 1)} of {self.n_objects} "
+            f"objects, {self.n_replicates} replicates and {self.n_pairs} pairs each"
         )
         return "; ".join([size, *self.remarks])
 
@@ -316,7 +352,7 @@ class Audit:
 
     def __repr__(self) -> str:
         return (
-            f"Audit({self.n_datasets - self.n_failed} data sets: coverage {self.coverage:.3f} "
+            f"Audit({self.n_counted} data sets: coverage {self.coverage:.3f} "
             f"({self.standard_error:.3f}) at level {self.level:g}, recommended level "
             f"{self.recommended_level:.4g}{'' if self.is_reached else ', not enough'})"
         )
@@ -335,7 +371,7 @@ class Tally(NamedTuple):
 class UnitsByComponent(NamedTuple):
     """How the objects of each component are divided between groups, or strata, of the data."""
 
-    shares: Array  # (u, c), or (u, c + 1) with noise, which comes last; columns sum to 1
+    distributions: Array  # (u, c), or (u, c + 1) with noise, which comes last; columns sum to 1
     codes: Design  # of the units, (u,)
 
     @classmethod
@@ -354,16 +390,17 @@ class UnitsByComponent(NamedTuple):
             resp = np.column_stack([resp, 1.0 - resp.sum(axis=1)])
         columns = (result.weights[:, None] * resp).T
         sizes = np.stack([np.bincount(unit.ravel(), column) for column in columns], axis=1)
-        shares = sizes / np.maximum(sizes.sum(axis=0), np.finfo(float).tiny)
+        distributions = sizes / np.maximum(sizes.sum(axis=0), np.finfo(float).tiny)
         codes = (None if all_ is None else all_[first] for all_ in (result.groups, result.strata))
-        return cls(shares, Design(*codes))
+        return cls(distributions, Design(*codes))
 
     def assign(self, labels: IntArray, rng: Generator) -> Design:
         """Groups and strata of new objects of these components; -1 is noise."""
         unit = np.zeros(len(labels), dtype=np.intp)
+        n_units = len(self.distributions)
         for k in np.unique(labels):
             rows = np.flatnonzero(labels == k)
-            unit[rows] = rng.choice(len(self.shares), len(rows), p=self.shares[:, k])
+            unit[rows] = rng.choice(n_units, len(rows), p=self.distributions[:, k])
         return Design(*(None if codes is None else codes[unit] for codes in self.codes))
 
 
@@ -383,7 +420,7 @@ class AuditDesign(NamedTuple):
     options: CalibrationOptions
     levels: Sequence[float]
     data: Table  # those that were fitted, for the names of columns and for missing cells
-    shares: Array  # (n,): the weights of the objects, sum 1
+    object_weights: Array  # (n,), sum 1
     n: int  # objects to draw
 
     def source_of(self, i: int) -> Source:
@@ -410,7 +447,7 @@ class AuditDesign(NamedTuple):
         values, labels = mixture.family.sample(mixture.internal, self.n, rng)
         is_missing = np.isnan(self.data.values)
         if is_missing.any():
-            like = rng.choice(len(is_missing), self.n, p=self.shares)
+            like = rng.choice(len(is_missing), self.n, p=self.object_weights)
             values = np.where(is_missing[like], np.nan, values)
         design = Design() if units is None else units.assign(labels, rng)
         return self.data._replace(values=values, index=None), design
@@ -477,8 +514,10 @@ def audit(
     truth: BIC prefers models that leave something out until the sample proves it, and drawn from
     its choice, data sets would not show what that does to coverage.  So they are drawn from a
     mixture part of the way from the chosen fit to that of the widest model that contains it, so far
-    that the likelihood ratio of the two models is on average what it is in the data; from the
-    chosen fit itself where that ratio is no larger than chance makes it.  If other families were
+    that the likelihood ratio R of the two models is on average what it is in the data: at
+    ``sqrt(1 - E / R)`` of the way, and at the chosen fit itself where R is no larger than E.  Here
+    E is what chance makes of R where the chosen model is right, half the difference of the
+    penalties of AICc: of n objects and k parameters ``n k / (n - k - 1)``.  If other families were
     tried, the best fit of each is drawn from too, for its Akaike weight exp(AICc / 2) [BA02]_.
     ``truths`` says how many data sets were drawn from each.  A departure that the data do not show
     stays unseen.
@@ -562,7 +601,7 @@ def make_design(result: CalibratedResult, n_replicates: int) -> AuditDesign:
         options=replace(options, n_replicates=n_replicates),
         levels=levels_to_try(options.level, min(n_replicates, len(result.replicates))),
         data=result.data,
-        shares=result.weights / total,
+        object_weights=result.weights / total,
         n=n,
     )
 
@@ -570,15 +609,16 @@ def make_design(result: CalibratedResult, n_replicates: int) -> AuditDesign:
 def _with_contenders(
     design: AuditDesign, result: CalibratedResult, sources: Sequence[Source]
 ) -> AuditDesign:
-    """The design with the models and numbers of clusters that `SHARE` of the replicates chose.
+    """The design with the models and numbers of clusters that enough of the replicates chose.
 
     Models that data sets are drawn from are tried too.
     """
     B, fit = len(result.replicates), result.mixture
     numbers = result.replicates.chosen_numbers()
     names = result.replicates.chosen()
-    kept = {fit.n_clusters, *(c for c, count in numbers.items() if count >= SHARE * B)}
-    models = {fit.model, *(name for name, count in names.items() if count >= SHARE * B)}
+    enough = LEAST_CHOSEN * B
+    kept = {fit.n_clusters, *(c for c, count in numbers.items() if count >= enough)}
+    models = {fit.model, *(name for name, count in names.items() if count >= enough)}
     models |= {source.truth.mixture.model for source in sources}
     options = design.options
     return design._replace(
@@ -680,14 +720,14 @@ def summarise_tallies(
     truths: Mapping[str, int],
     failures: Mapping[str, int],
 ) -> Audit:
-    """The audit of all data sets; ``truths`` counts those of each model."""
+    """The audit of all data sets; ``truths`` counts the data sets of each mixture."""
     all_sets = Tally(*(np.array(field) for field in zip(*tallies, strict=True)))
     overall = Tally(*(field.sum(axis=-1) for field in all_sets))  # all tenths together
     options, mixture, levels = design.options, design.mixture, list(design.levels)
     place = levels.index(options.level)
-    coverage, errors = share(overall.covered, overall.pairs[:, None])
-    of_partition = share(overall.covered_partition, overall.pairs)
-    lengths = share(overall.length, overall.pairs[:, None])[0]
+    coverage, errors = ratio_and_error(overall.covered, overall.pairs[:, None])
+    of_partition = ratio_and_error(overall.covered_partition, overall.pairs)
+    lengths = ratio_and_error(overall.length, overall.pairs[:, None])[0]
     nominal = options.level if options.nominal_level is None else options.nominal_level
     recommended, is_reached = level_for(nominal, levels, coverage)
     recommended = min(round(recommended, DECIMALS), levels[-1])
@@ -697,7 +737,7 @@ def summarise_tallies(
         coverage_partition=float(of_partition[0]),
         standard_error_partition=float(of_partition[1]),
         length=float(lengths[place]),
-        length_partition=float(share(overall.length_partition, overall.pairs)[0]),
+        length_partition=float(ratio_and_error(overall.length_partition, overall.pairs)[0]),
         level=options.level,
         nominal_level=nominal,
         recommended_level=recommended,
@@ -716,13 +756,13 @@ def summarise_tallies(
     )
 
 
-def share(sums: Array, counts: Array) -> tuple[Array, Array]:
+def ratio_and_error(sums: Array, counts: Array) -> tuple[Array, Array]:
     """Ratios of sums to counts over data sets (the first axis), and their standard errors.
 
     The error of a ratio is that of the mean of ``sums - ratio * counts``; it is NaN for one data
     set, and where nothing was counted both are NaN.
 
-    >>> share(np.array([1.0, 3.0]), np.array([4.0, 4.0]))
+    >>> ratio_and_error(np.array([1.0, 3.0]), np.array([4.0, 4.0]))
     (np.float64(0.5), np.float64(0.25))
     """
     s, total = len(sums), counts.sum(axis=0)
@@ -756,8 +796,8 @@ def level_for(wanted: float, levels: Sequence[float], coverage: Array) -> tuple[
 def _by_decile(sets: Tally, place: int) -> "pd.DataFrame":
     import pandas as pd
 
-    coverage, errors = share(sets.covered[:, place], sets.pairs)
-    coverage_partition, errors_partition = share(sets.covered_partition, sets.pairs)
+    coverage, errors = ratio_and_error(sets.covered[:, place], sets.pairs)
+    coverage_partition, errors_partition = ratio_and_error(sets.covered_partition, sets.pairs)
     bounds = [f"{k / TENTHS:.1f}-{(k + 1) / TENTHS:.1f}" for k in range(TENTHS)]
     columns = {
         "pairs": sets.pairs.sum(axis=0) / sets.pairs.sum(),
@@ -765,8 +805,8 @@ def _by_decile(sets: Tally, place: int) -> "pd.DataFrame":
         "standard_error": errors,
         "coverage_partition": coverage_partition,
         "standard_error_partition": errors_partition,
-        "length": share(sets.length[:, place], sets.pairs)[0],
-        "length_partition": share(sets.length_partition, sets.pairs)[0],
+        "length": ratio_and_error(sets.length[:, place], sets.pairs)[0],
+        "length_partition": ratio_and_error(sets.length_partition, sets.pairs)[0],
     }
     return pd.DataFrame(columns, index=pd.Index(bounds, name="P"))
 

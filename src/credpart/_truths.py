@@ -5,12 +5,25 @@ its model exactly, and intervals that take the choice for granted would seem to 
 So the truth of an audit may be of a wider model, of which the chosen one is a special case.
 
 Let R be the likelihood ratio of the chosen fit and the maximum of the wider model that EM reaches
-from there.  If the chosen model is right, chance alone gives R a mean of df, the number of
-parameters that the wider model has more; if it is not, R - df estimates how far the truth is from
-it.  Data drawn from the wider maximum would have a ratio of R + df on average: it overstates what
-is there.  The truth is therefore part of the way from the chosen fit to that maximum, at
-``sqrt(1 - df / R)``, since ratios grow with the square of the distance.  Data drawn from it have a
+from there.  If the chosen model is right, chance alone gives R a mean E, which tends to the
+difference in parameters in large samples; if it is not, R - E estimates how far the truth is from
+it.  Data drawn from the wider maximum would have a ratio of R + E on average: it overstates what is
+there.  The truth is therefore part of the way from the chosen fit to that maximum, at
+``sqrt(1 - E / R)``, since ratios grow with the square of the distance.  Data drawn from it have a
 ratio of about R on average, that of the data.
+
+In small samples E is larger than the difference in parameters.  It is taken to be half the
+difference of the penalties of AICc: of n objects and k parameters ``n k / (n - k - 1)``.  Measured
+on 60 data sets each, with the right model against VVV (standard errors .5 to .9):
+
+==============  ===  =======================  ====  ======
+data            n    parameters more in VVV   E     mean R
+==============  ===  =======================  ====  ======
+Mixture 1, EII   50  8                        15.3  12.6
+Mixture 1, EII  100  8                        10.7  11.1
+Mixture 1, EII  300  8                         8.8   9.1
+Mixture 2, EEE  100  6                         8.2   8.6
+==============  ===  =======================  ====  ======
 """
 
 from collections.abc import Iterable
@@ -25,11 +38,11 @@ from credpart.errors import UnsupportedError
 from credpart.mixture.families.base import Parameters
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.models import special_cases
-from credpart.mixture.optimisation import Limits, Mixtures, Problem
+from credpart.mixture.optimisation import Limits, Mixtures, Problem, Status
 from credpart.mixture.optimisation.em import evaluate
 from credpart.mixture.optimisation.maximise import maximise
 from credpart.mixture.optimisation.mixtures import map_params
-from credpart.mixture.posteriors import score
+from credpart.mixture.posteriors import log_certainty, score
 from credpart.result import CalibratedResult
 
 
@@ -99,7 +112,7 @@ def on_the_way(result: CalibratedResult, wider: MixtureFit) -> MixtureFit:
     chosen, values, weights = result.mixture, result.mixture_values, result.weights
     end = maximum_from(chosen, wider, values, weights, result.options.limits)
     ratio = 2.0 * (end.loglik - chosen.loglik)
-    way = share_of_the_way(ratio, wider.n_parameters - chosen.n_parameters)
+    way = share_of_the_way(ratio, ratio_by_chance(chosen, wider))
     if way == 0.0:
         return chosen
     mixture = between(chosen, end, way, values, weights)
@@ -121,16 +134,34 @@ def maximum_from(
     found = maximise(problem, evaluate(problem, start), limits)
     if not problem.is_sound(found)[0]:
         return chosen
-    return with_parameters(wider, found.params, values, weights)
+    end = with_parameters(wider, found.params, values, weights)
+    return replace(end, n_iter=int(found.n_iter[0]), status=Status(int(found.status[0])))
 
 
-def share_of_the_way(ratio: float, df: int) -> float:
-    """``sqrt(1 - df / R)``; 0 where the ratio R is no larger than chance makes it.
+def ratio_by_chance(chosen: MixtureFit, wider: MixtureFit) -> float:
+    """E, the mean of the likelihood ratio of two determined fits if the chosen model is right."""
+    n = chosen.n_objects
+    return half_penalty(n, wider.n_parameters) - half_penalty(n, chosen.n_parameters)
 
-    >>> share_of_the_way(8.0, 6), share_of_the_way(5.0, 6)
+
+def half_penalty(n: float, k: int) -> float:
+    """Half the penalty of AICc for k parameters and n objects.
+
+    >>> half_penalty(50, 17) - half_penalty(50, 9)
+    15.3125
+    >>> round(half_penalty(1e9, 17) - half_penalty(1e9, 9), 3)
+    8.0
+    """
+    return n * k / (n - k - 1.0)
+
+
+def share_of_the_way(ratio: float, chance: float) -> float:
+    """``sqrt(1 - E / R)``; 0 where the ratio R is no larger than E, as chance makes it.
+
+    >>> share_of_the_way(8.0, 6.0), share_of_the_way(5.0, 6.0)
     (0.5, 0.0)
     """
-    return sqrt(1.0 - df / ratio) if ratio > df else 0.0
+    return sqrt(1.0 - chance / ratio) if ratio > chance else 0.0
 
 
 def between(
@@ -144,9 +175,16 @@ def between(
 def with_parameters(
     fit: MixtureFit, params: Parameters, values: Array, weights: Array
 ) -> MixtureFit:
-    """A mixture of the model of a fit that has other parameters."""
-    loglik = float(weights @ score(fit.family, params, values)[1])
-    return replace(fit, internal=params, loglik=loglik)
+    """A mixture of the model of a fit that has other parameters, which are no end of EM."""
+    posteriors, log_density = score(fit.family, params, values)
+    return replace(
+        fit,
+        internal=params,
+        loglik=float(weights @ log_density),
+        log_certainty=float(weights @ log_certainty(posteriors)),
+        n_iter=0,
+        status=Status.OK,
+    )
 
 
 def best_of_families(fits: Iterable[MixtureFit]) -> list[MixtureFit]:

@@ -409,15 +409,13 @@ class CalibratedResult:
         """
         if not isinstance(audit, Recommendation):
             raise InputTypeError("audit", "be what `audit` returns", type(audit).__name__)
-        about = (audit.model, audit.n_clusters, audit.loglik)
-        mine = (self.mixture.model, self.mixture.n_clusters, self.mixture.loglik)
-        if about != mine:
-            raise InputError(
-                "audit",
-                f"be of this fit ({mine[0]}, n_clusters={mine[1]}, loglik={mine[2]:.3f})",
-                Message(f"one of {about[0]}, n_clusters={about[1]}, loglik={about[2]:.3f}"),
-                "Audit the fit again.",
+        if not audit.is_of(self.mixture):
+            mine, its = (
+                f"{one.model}, n_clusters={one.n_clusters}, loglik={one.loglik:.3f}"
+                for one in (self.mixture, audit)
             )
+            got = Message(f"one of {its}")
+            raise InputError("audit", f"be of this fit ({mine})", got, "Audit the fit again.")
         found = self.refit_partition(level=audit.recommended_level, n_jobs=n_jobs, verbose=verbose)
         return replace(found, options=replace(found.options, nominal_level=audit.nominal_level))
 
@@ -824,6 +822,9 @@ class Recommendation(Protocol):
     @property
     def recommended_level(self) -> float:
         """The level of intervals that have it."""
+
+    def is_of(self, mixture: MixtureFit) -> bool:
+        """Whether it is of this fitted mixture."""
 
 
 class Fitted(Protocol):

@@ -22,11 +22,12 @@ from credpart import (
 from credpart._messages import Setting, in_words
 from credpart._rivals import Rivals
 from credpart.cli.vocabulary import ShellVocabulary
-from credpart.datasets import load_iris, make_mixture1, make_mixture3, make_skew_t
+from credpart.datasets import load_iris, make_mixture1, make_mixture3, make_skew_t, make_survey
 from credpart.diagnostics import Diagnosis, Finding, findings, henze_zirkler
 from credpart.diagnostics.diagnosis import gather_evidence, ranked
 from credpart.diagnostics.normality import holm, normality_by_cluster
 from credpart.errors import CredpartWarning
+from credpart.mixture.models import MODELS, model_names
 from credpart.mixture.optimisation.convergence import Status
 
 pingouin = pytest.importorskip("pingouin")
@@ -136,12 +137,26 @@ def test_an_audit_that_falls_short_is_the_verdict_and_its_level_the_advice(good)
     ("coverage", "error", "n_datasets", "expected", "told"),
     [
         (0.9, 0.03, 8, "ok", "(standard error 3 %)"),
-        (0.9, 0.03, 7, "note", ": too few data sets to tell"),
-        (0.9, 0.06, 8, "note", ": too few data sets to tell"),  # it may be .84
-        (0.9, np.nan, 1, "note", ": too few data sets to tell"),
-        (0.86, 0.001, 8, "note", ": too few data sets to tell"),  # that they agree is chance
-        (0.8, 0.06, 8, "note", ": too few data sets to tell"),
-        (0.8, np.nan, 1, "note", ": too few data sets to tell"),
+        (0.9, 0.03, 7, "note", ": that is too few data sets to tell"),
+        (
+            0.9,
+            0.06,
+            8,
+            "note",
+            ": the data sets differ too much to say that the level holds",
+        ),  # it may be .84
+        (0.9, np.nan, 1, "note", ": that is too few data sets to tell"),
+        (
+            0.86,
+            0.001,
+            8,
+            "note",
+            ": the difference from 90 % may be chance",
+        ),  # that they agree is chance
+        (0.87, 0.02, 50, "note", ": the difference from 90 % may be chance"),
+        (0.77, 0.02, 2, "note", ": that is too few data sets to tell"),  # within two errors of .1
+        (0.8, 0.06, 8, "note", ": the difference from 90 % may be chance"),
+        (0.8, np.nan, 1, "note", ": that is too few data sets to tell"),
         (0.99, 0.01, 29, "ok", "(standard error 1 %)"),
         (
             0.99,
@@ -150,7 +165,7 @@ def test_an_audit_that_falls_short_is_the_verdict_and_its_level_the_advice(good)
             "ok",
             ": more than asked for, which does not show that they are too long for these data",
         ),
-        (0.99, 0.01, 3, "note", ": too few data sets to tell"),
+        (0.99, 0.01, 3, "note", ": that is too few data sets to tell"),
     ],
 )
 def test_an_audit_says_that_a_level_holds_if_it_is_large_enough(
@@ -162,6 +177,28 @@ def test_an_audit_says_that_a_level_holds_if_it_is_large_enough(
     assert found.findings[0].severity == expected
     assert found.findings[0].text.endswith(told)
     assert ("its intervals can be taken at their level" in found.verdict) == (expected == "ok")
+    number = "data set" if n_datasets == 1 else "data sets"
+    assert found.findings[0].text.startswith(f"on {n_datasets} {number} drawn from the mixture, ")
+    more = {50: 200}.get(n_datasets, 50)
+    advice = f"More would tell: `diagnose(audit={more})`." if expected == "note" else ""
+    assert found.findings[0].advice == advice
+
+
+@pytest.mark.parametrize(
+    ("truths", "told"),
+    [
+        ({"EII": 8}, "if the model is right, "),
+        ({"a mixture between EII and VVV": 8}, "if a mixture between EII and VVV is true, "),
+        ({"EII": 5, "the fit of t": 3}, "if one of the mixtures of the audit is true, "),
+    ],
+)
+def test_a_good_verdict_says_what_it_takes_for_true(good, truths, told):
+    made = replace(audit(good, 1), coverage=0.9, standard_error=0.03, n_datasets=8, truths=truths)
+    short = replace(made, coverage_partition=0.7, standard_error_partition=0.02)
+    taken = f"{told}its intervals can be taken at their level"
+    assert f": {taken}; other models" in diagnose(good, audit=made, rivals=False).verdict
+    but = f": {taken}, while belief to plausibility cover 70 % of the pairs; other models"
+    assert but in diagnose(good, audit=short, rivals=False).verdict
 
 
 def test_one_gaussian_with_three_clusters_is_never_good():
@@ -341,7 +378,7 @@ def test_masses_that_an_audit_finds_short_are_told(good):
     found = {f.topic: f for f in diagnose(good, audit=short, rivals=False).findings}
     finding = found["fit to the intervals"]
     assert finding.severity == "note"
-    assert "on data sets drawn from the mixture they hold 70 % of the pairs" in finding.text
+    assert "on data sets drawn from the mixture they cover 70 % of the pairs" in finding.text
     assert finding.change == "model.refit_partition(weaken=True)"
 
 
@@ -796,15 +833,62 @@ def test_a_small_cluster_that_is_far_wider_than_the_others_may_be_outliers(evide
     rng = np.random.default_rng(0)
     clusters = np.concatenate([rng.normal(centre, 1.0, (60, 2)) for centre in (0.0, 8.0)])
     X = np.concatenate([clusters, rng.uniform(-60.0, 60.0, (10, 2))])
-    wide = evidence._replace(mixture=fit_mixture(X, 3, "VVI"), sizes=np.array([60.0, 60.0, 10.0]))
-    found = findings.scattered_cluster(wide)
+
+    def judged(X, c, model):
+        mixture = fit_mixture(X, c, model)
+        sizes = mixture.posteriors(X).sum(axis=0)
+        return findings.scattered_cluster(evidence._replace(mixture=mixture, sizes=sizes))
+
+    found = judged(X, 3, "VVI")
     assert found.severity == "caution"
-    assert "times as wide as the others in each direction" in found.text
+    assert "times as wide as the median of the others, by geometric means over" in found.text
     assert found.change == "model.set_params(noise='auto').fit(X)"
-    alike = evidence._replace(mixture=fit_mixture(clusters, 2, "VVI"))
-    assert findings.scattered_cluster(alike).severity == "ok"
-    with_noise = evidence._replace(mixture=fit_mixture(X, 2, "VVI+noise"))
-    assert findings.scattered_cluster(with_noise).severity == "ok"
+    assert judged(X, 3, "contaminated-VVI").severity == "caution"
+    assert judged(clusters, 2, "VVI").severity == "ok"
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "model", "why"),
+    [
+        (1, "VVI", "there is only one"),
+        (2, "VVI+noise", "outliers are in none of them"),
+        (2, "latent-class", "model latent-class does not say how wide they are"),
+    ],
+)
+def test_where_widths_were_not_compared_that_is_said(evidence, n_clusters, model, why):
+    X = make_survey(120, random_state=0).X if model == "latent-class" else GOOD
+    found = findings.scattered_cluster(evidence._replace(mixture=fit_mixture(X, n_clusters, model)))
+    assert (found.severity, found.text) == (
+        "note",
+        f"widths of clusters were not compared: {why}",
+    )
+
+
+# The first model of each family; those that have a form for missing cells are fitted to gaps too.
+ONE_OF_EACH_FAMILY = {MODELS[name].family: name for name in reversed(model_names(2))}.values()
+WITH_GAPS = [name for name in ONE_OF_EACH_FAMILY if MODELS[name].can_miss]
+NUMBERS, ANSWERS = make_mixture3(120, random_state=1).X, make_survey(120, random_state=0).X
+IS_GAP = np.arange(240).reshape(120, 2) % 17 == 0
+DATA = {"latent-class": ANSWERS, "mixed": ANSWERS.assign(x=NUMBERS[:, 0])}
+
+
+@pytest.mark.parametrize(
+    ("model", "has_gaps", "labels"),
+    [
+        *((name, False, None) for name in ONE_OF_EACH_FAMILY),
+        *((name, True, None) for name in WITH_GAPS),
+        ("contaminated-EII", False, [0, 1] + [None] * 118),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::credpart.errors.CredpartWarning")
+def test_a_fit_of_every_family_is_judged(model, has_gaps, labels):
+    X = np.where(IS_GAP, np.nan, NUMBERS) if has_gaps else DATA.get(model, NUMBERS)
+    how = {"level": 0.8, "missing": "model" if has_gaps else "error", "n_jobs": 1}
+    estimator = CalibratedClustering(2, model=model, n_replicates=10, random_state=0, **how)
+    estimator.fit(X, labels=labels)
+    judged = quick(estimator)
+    assert len(judged.findings) == len(findings.CHECKS)
+    assert judged.verdict.removesuffix(".") in estimator.summary()
 
 
 def test_a_better_model_at_the_edge_of_the_search_comes_with_more_clusters(evidence):
@@ -832,7 +916,7 @@ def test_the_level_of_grouped_data_is_a_note(evidence, good):
     grouped = evidence._replace(audit=held, length=held.length, n_groups=12)
     found = findings.coverage(grouped)
     assert found.severity == "note"
-    assert "not in where their clusters are" in found.text
+    assert "clusters of the data may also be shifted from group to group" in found.text
 
 
 def test_rivals_that_relabel_objects_without_leaving_the_intervals_are_a_note(evidence):

@@ -224,7 +224,9 @@ def judged_anew(stored: Stored, file: Path) -> Diagnosis | None:
         rivals = None if told is None else Diagnosis.from_dict(told).rivals
     except (OSError, KeyError, TypeError, ValueError, AttributeError):  # a file can hold anything
         return None
-    if result.mixture is None or not found.is_of(result.mixture, result.options.level):
+    if result.mixture is None or not found.is_of(result.mixture):
+        return None
+    if found.level != result.options.level:
         return None
     diagnosis = diagnose(result, audit=found, rivals=False if rivals is None else rivals)
     command = stored.notes.get("command")

@@ -133,7 +133,7 @@ def show_notes(remarks: Iterable[str], *, quiet: bool) -> None:
         print(harmless(f"Note: {remark}"), file=sys.stderr)
 
 
-KEPT_LEVEL = "The level stays as it is: in the audit intervals cover {}, which asks for no other."
+KEPT_LEVEL = "The level stays as it is: in the audit intervals cover {}{}."
 
 
 def fit(request: Request, *, quiet: bool) -> Outcome:
@@ -161,7 +161,9 @@ def fit(request: Request, *, quiet: bool) -> Outcome:
             result = result.recalibrate(found, **how)
             diagnosis = judged(result, request, quiet=quiet)
         else:
-            remarks += [KEPT_LEVEL.format(found.covered)]
+            is_told = found.severity == "ok"
+            why = ", which asks for no other" if is_told else f"; {found.uncertainty}"
+            remarks += [KEPT_LEVEL.format(found.covered, why)]
             show_notes(remarks[-1:], quiet=quiet)
     partition = result.partition
     if rows is not None:

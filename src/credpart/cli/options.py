@@ -246,7 +246,7 @@ Recalibrate = Annotated[
     bool,
     typer.Option(
         "--recalibrate",
-        help="Use the level at which intervals hold --level, if the audit finds another",
+        help="Use the level at which intervals hold --level, unless the difference may be chance",
         rich_help_panel=MODEL,
     ),
 ]

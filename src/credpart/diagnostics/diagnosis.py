@@ -471,14 +471,15 @@ def _verdict(grade: str, worst: Finding, seen: Evidence) -> Message:
     if isinstance(seen.audit, str):
         level = "; whether its intervals hold their level was not checked (no audit)"
     elif (found := coverage(seen)).severity == "ok":
-        right = "the model is right" if seen.audit.is_own else "a model of the audit is right"
+        right = f"{seen.audit.origin} is true"
+        if seen.audit.is_own:
+            right = "the model is right"
+        elif len(seen.audit.truths) > 1:
+            right = "one of the mixtures of the audit is true"
         level = f": if {right}, its intervals can be taken at their level"
-        if seen.audit.severity_partition in ("caution", "problem"):
+        if seen.audit.is_partition_short:
             share = f"{100.0 * seen.audit.coverage_partition:.3g} %"
-            level += (
-                f", while belief to plausibility hold {share} of the pairs, missing most others by "
-                "next to nothing"
-            )
+            level += f", while belief to plausibility cover {share} of the pairs"
     else:
         level = f"; {found.text}"
     rivals = "; other models were not compared" if isinstance(seen.rivals, str) else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from credpart._arrays import Array
-from credpart._audit import ENOUGH_DATA_SETS, GREAT_SHORTFALL, Audit
+from credpart._audit import GREAT_SHORTFALL, Audit
 from credpart._bootstrap import Replicates
 from credpart._messages import Call, Message, Name, Setting, Vocabulary, in_words
 from credpart._rivals import FAR, Rivals
@@ -50,7 +50,6 @@ MUCH_SIMPLER = 0.8  # of the parameters: with more of them, too few objects stay
 FEW_RELABELLED = 0.05  # of the objects, which a plausible rival may have in another cluster
 FULL = 5  # clusters up to which all sets of them are advised
 OMEGA, WEAKEN = Setting("omega", True), Setting("weaken", True)
-MORE_DATA_SETS = Setting("audit", ENOUGH_DATA_SETS, "diagnose", is_quoted=True)
 LONGER = 2.0  # times those of an audit are intervals of which it says little
 RECALIBRATE, EACH = Setting("recalibrate", True), Setting("selection", "each")
 
@@ -151,32 +150,31 @@ def coverage(seen: Evidence) -> Finding:
     B = found.n_replicates
     fewer = f", with {B} replicates each" if len(seen.replicates) > B else ""
     text = (
-        f"on {found.n_datasets - found.n_failed} data sets drawn from {found.origin}{fewer}, "
-        f"{_percent(found.level)} intervals cover {found.covered}"
+        f"on {found.n_counted} data set{'s' * (found.n_counted != 1)} drawn from "
+        f"{found.origin}{fewer}, {_percent(found.level)} intervals cover {found.covered}"
     )
     severity = found.severity
-    if found.n_clusters == 1:
-        text += ": that says nothing, as with one cluster any two objects belong together"
-        return Finding(topic, "note", text, "")
+    if severity == "note":
+        text += f": {found.uncertainty}"
+        more = Setting("audit", found.n_to_draw, "diagnose", is_quoted=True)
+        advice = "" if found.n_clusters == 1 else Message("More would tell: ", more, ".")
+        return Finding(topic, severity, text, advice)
     if severity == "ok" and found.is_generous:
         text += ": more than asked for, which does not show that they are too long for these data"
-    if severity == "note":
-        text += ": too few data sets to tell"
-        return Finding(topic, severity, text, Message("More would tell: ", MORE_DATA_SETS, "."))
     if severity == "ok" and seen.copies > COPIES:
         severity = "note"
         text += "; their objects are independent, which copies may not be"
     if severity == "ok" and seen.length > LONGER * found.length:
         severity = "note"
         text += (
-            f"; but their intervals have a mean length of {found.length:.2g}, and those of this "
-            f"fit one of {seen.length:.2g}, of which they say little"
+            f"; but this fit's intervals are longer ({seen.length:.2g} on average against "
+            f"{found.length:.2g}), and the audit says little of such intervals"
         )
     if severity == "ok" and seen.n_groups is not None:
         severity = "note"
         text += (
-            "; their groups differ in composition, but not in where their clusters are, as those "
-            "of the data may"
+            "; their groups differ only in how many objects of each cluster they have, while "
+            "clusters of the data may also be shifted from group to group"
         )
     if severity in ("ok", "note"):
         return Finding(topic, severity, text, "")
@@ -537,7 +535,7 @@ def _one_cluster(seen: Evidence) -> Finding:
 
 def _short_in_the_audit(seen: Evidence, text: str) -> Finding:
     """No objection; but small misses add up where pairs are all but certain to be apart."""
-    if not isinstance(seen.audit, Audit) or seen.audit.severity_partition in ("ok", "note"):
+    if not isinstance(seen.audit, Audit) or not seen.audit.is_partition_short:
         return Finding("fit to the intervals", "ok", text, "")
     text += _held_in_the_audit(seen.audit)
     advice = Message("Quote the intervals of pairs, or weaken the masses.")
@@ -547,25 +545,29 @@ def _short_in_the_audit(seen: Evidence, text: str) -> Finding:
 
 def _held_in_the_audit(audit: Audit) -> str:
     held = _percent(audit.coverage_partition)
-    return f"; on data sets drawn from {audit.origin} they hold {held} of the pairs"
+    return f"; on data sets drawn from {audit.origin} they cover {held} of the pairs"
 
 
 def scattered_cluster(seen: Evidence) -> Finding:
     """Whether a small cluster is so wide that its objects may be outliers of no cluster."""
-    topic, components = "scattered cluster", seen.mixture.components
-    c = seen.mixture.n_clusters
-    if components is None or c == 1 or seen.mixture.has_noise:
-        return Finding(topic, "ok", "no small cluster is far wider than the others", "")
-    d = components.scales.shape[-1]
-    widths = np.exp(np.linalg.slogdet(components.scales)[1] / (2.0 * d))  # geometric means of sds
+    topic, mixture, c = "scattered cluster", seen.mixture, seen.mixture.n_clusters
+    scales = mixture.family.cluster_scales(mixture.internal)
+    if c == 1 or mixture.has_noise or scales is None:
+        why = f"model {mixture.model} does not say how wide they are"
+        why = "outliers are in none of them" if mixture.has_noise else why
+        why = "there is only one" if c == 1 else why
+        return Finding(topic, "note", f"widths of clusters were not compared: {why}", "")
+    d = scales.shape[-1]
+    widths = np.exp(np.linalg.slogdet(scales)[1] / (2.0 * d))  # geometric means of sds
     ratios = np.array([widths[k] / np.median(np.delete(widths, k)) for k in range(c)])
-    is_small = components.proportions < SMALL / c
+    is_small = seen.sizes < SMALL * seen.sizes.sum() / c
     k = int(np.argmax(np.where(is_small, ratios, 0.0)))
     if not is_small[k] or ratios[k] < WIDE:
         return Finding(topic, "ok", "no small cluster is far wider than the others", "")
     text = (
         f"cluster {_names(seen)[k]}, of about {_objects(seen.sizes[k])}, is {ratios[k]:.2g} times "
-        "as wide as the others in each direction: they may be outliers that belong to no cluster"
+        "as wide as the median of the others, by geometric means over all directions: they may be "
+        "outliers that belong to no cluster"
     )
     change = change_of((Setting("noise", "auto"),))
     return Finding(topic, "caution", text, "Let the data say whether they are.", change)

@@ -199,7 +199,7 @@ class MixtureFit:
 
     @property
     def is_determined(self) -> bool:
-        """Whether there are more objects than parameters, as AICc asks too."""
+        """Whether objects outnumber parameters by more than one, as AICc asks."""
         return self.n_parameters < self.n_objects - 1.0
 
     def coincides_with(self, other: "MixtureFit") -> bool:
@@ -225,7 +225,9 @@ class MixtureFit:
 
     @property
     def aicc(self) -> float:
-        """AIC for small samples [HT89]_; minus infinity without more objects than parameters.
+        """AIC for small samples [HT89]_: larger is better.
+
+        It is minus infinity unless objects outnumber parameters by more than one.
 
         References
         ----------

@@ -40,11 +40,10 @@ class AuditSection(NamedTuple):
     recommended: str
     is_reached: bool
     sense: str  # of the coverage against what is asked for, see `_sense`
-    may_be_chance: bool  # two standard errors more would be the coverage asked for
+    uncertainty: str  # why the data sets do not tell, where they do not
     is_partition_short: bool  # belief to plausibility covers less than is asked for
     n_datasets: int
     n_replicates: int
-    n_clusters: int
     origin: str  # what they were drawn from
     remarks: str  # which models they were drawn from, and what failed; may be empty
     by_level: list[CoverageRow]
@@ -69,13 +68,10 @@ def audit_section(found: Audit) -> AuditSection:
         recommended=f"{found.recommended_level:.4g}",
         is_reached=found.is_reached,
         sense=_sense(found),
-        may_be_chance=bool(found.coverage + ERRORS * found.standard_error >= nominal),
-        is_partition_short=bool(
-            found.coverage_partition + ERRORS * found.standard_error_partition < nominal
-        ),
-        n_datasets=found.n_datasets - found.n_failed,
+        uncertainty=f"{found.uncertainty[0].upper()}{found.uncertainty[1:]}",
+        is_partition_short=found.is_partition_short,
+        n_datasets=found.n_counted,
         n_replicates=found.n_replicates,
-        n_clusters=found.n_clusters,
         origin="the fitted mixture" if found.is_own else found.origin,
         remarks="; ".join(found.remarks),
         by_level=[

@@ -64,6 +64,7 @@ class MixtureFamily(ABC, Generic[P]):
       check it when it is loaded.
     - ``is_normal``: components are normal, so `diagnose` tests the clusters for normality.
     - ``projectable``: components that can be drawn in any plane.
+    - ``cluster_scales``: how wide clusters are; by default as ``projectable`` says.
     - ``natural_parameters``: if there are any, the report can carry the replicates.
     - ``embed``: takes a mixture of a nested family as one of this family.
     - ``has_noise``: `log_joint` has one row more than there are components, for objects that belong
@@ -237,6 +238,15 @@ class MixtureFamily(ABC, Generic[P]):
         the range of the data.
         """
         return None
+
+    def cluster_scales(self, params: P) -> Array | None:
+        """Scale matrices (c, d, d) of the clusters of the first mixture, if they have any.
+
+        Of clusters that `projectable` divides into parts, a family gives the part that has most
+        objects.
+        """
+        found = self.projectable(params)
+        return None if found is None else found.scales
 
     # How it is stored
 

@@ -254,6 +254,10 @@ class Contaminated(StandardisedFamily[ContaminatedParams]):
             shares, locations, scales, np.zeros_like(locations), np.full(len(shares), np.inf)
         )
 
+    def cluster_scales(self, params: ContaminatedParams) -> Array:
+        """Covariances of the regular parts, to which most objects of a cluster belong."""
+        return self.shown(params).covariances[0]
+
     def sample(self, params: ContaminatedParams, n: int, rng: Generator) -> tuple[Array, IntArray]:
         """Draw n objects from the first of the mixtures, and their components."""
         X, labels, _ = self.draw_parts(params, n, rng)

@@ -157,6 +157,10 @@ class Labelled(MixtureFamily[Parameters]):
         """Components of the first mixture, if they keep their form under linear maps."""
         return self.family.projectable(params)
 
+    def cluster_scales(self, params: Parameters) -> Array | None:
+        """Scale matrices of the clusters of the first mixture, if they have any."""
+        return self.family.cluster_scales(params)
+
     # How it is checked when it comes out of a file
 
     def check_columns(self, table: Table) -> None:
