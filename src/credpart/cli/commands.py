@@ -11,11 +11,12 @@ import numpy as np
 from rich.table import Table
 
 from credpart import __version__
-from credpart._audit import Audit
+from credpart._audit import Audit, audit
 from credpart._columns import columns_of_text
 from credpart._files import new_file, write_or_rescue
 from credpart._messages import Message, Name
 from credpart._progress import shown
+from credpart._rivals import Rivals
 from credpart.cli.completion import STANDARD_OUTPUT, claim, refuse_stream, table_file
 from credpart.cli.fitting import (
     check_jobs,
@@ -25,7 +26,7 @@ from credpart.cli.fitting import (
     read_for,
     show_notes,
 )
-from credpart.cli.folder import AUDIT, masses_table, put_text, report
+from credpart.cli.folder import AUDIT, masses_table, put_text, report, stored_diagnosis
 from credpart.cli.screen import (
     new_console,
     show_audit,
@@ -218,15 +219,17 @@ def write_report_again(path: Path, out: Path | None, *, force: bool) -> None:
 
 def judged_anew(stored: Stored, file: Path) -> Diagnosis | None:
     """The diagnosis of a fit with the audit that was made after it; None if there is none of it."""
-    result, told = stored.result, stored.notes.get("diagnosis")
+    result, before = stored.result, stored_diagnosis(stored.notes)
     try:
-        found = Audit.from_dict(json.loads(file.read_text()))
-        rivals = None if told is None else Diagnosis.from_dict(told).rivals
+        found = Audit.from_dict(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, KeyError, TypeError, ValueError, AttributeError):  # a file can hold anything
         return None
     if result.mixture is None or not found.is_of(result.mixture, result.options.level):
         return None
-    diagnosis = diagnose(result, audit=found, rivals=False if rivals is None else rivals)
+    # What the fit left out, "auto" leaves out for the same reason.  Without a diagnosis there is no
+    # search for rivals: it takes as long as the fit.
+    rivals: Rivals | bool | str = False if before is None else before.rivals or "auto"
+    diagnosis = diagnose(result, audit=found, rivals=rivals)
     command = stored.notes.get("command")
     words = ShellVocabulary() if command is None else ShellVocabulary(None, shlex.split(command))
     return diagnosis.in_words(words)
@@ -234,8 +237,6 @@ def judged_anew(stored: Stored, file: Path) -> Diagnosis | None:
 
 def write_audit(path: Path, choice: tuple[Any, Any, Any, Any], *, force: bool, quiet: bool) -> None:
     """Audit a stored model, and write what was found beside it."""
-    from credpart._audit import audit
-
     n_datasets, n_replicates, seed, jobs = choice
     check_jobs(jobs)
     result = stored_model(path).result
