@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 NOTABLE = 0.5
 LEAST_WITHIN = 1e-4  # share of the variance within clusters, of which rounding may leave nothing
 MOST_DECIMALS = 6  # of numbers that are written without an exponent
-LONGEST = 1e12  # below it they are, if their spread is known
+LARGEST_PLAIN = 1e12  # largest number written without an exponent when its spread is known
 ROUNDING = 1e-12  # relative error of sums of weights
 
 
@@ -132,7 +132,7 @@ def figure(value: float, spread: float = 0.0) -> str:
     ('0.00', '3.76', '8', '1.46')
     """
     decimals = 1 - np.floor(np.log10(spread)) if spread > 0.0 else np.inf
-    if decimals <= MOST_DECIMALS and abs(value) < LONGEST:
+    if decimals <= MOST_DECIMALS and abs(value) < LARGEST_PLAIN:
         places = int(max(0.0, decimals))
         return f"{round(value, places) + 0.0:,.{places}f}"  # so that there is no negative zero
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.3g}"
