@@ -44,7 +44,7 @@ class Sizes(NamedTuple):
     """How large the clusters are; each array has shape (c,)."""
 
     objects: Array  # total weight of the objects with this label
-    share: Array  # mean pignistic probability of the cluster
+    share: Array  # of mass: mean pignistic probability of the cluster
     low: Array  # mean belief
     high: Array  # mean plausibility
 
@@ -164,7 +164,7 @@ def find_sizes(partition: EvidentialPartition, weights: Array) -> Sizes:
     """Sizes of the clusters, with the bounds that the masses leave.
 
     The cluster of each object may have any probability from its belief to its plausibility.  The
-    expected share of a cluster then lies between the means of these, and can be either of them.
+    mean probability of a cluster then lies between the means of these, and can be either of them.
     """
     sizes = partition.focal_sets.sum(axis=1, keepdims=True)
     pignistic = partition.masses @ (partition.focal_sets / np.maximum(sizes, 1))
