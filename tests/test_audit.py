@@ -2,7 +2,10 @@
 
 import json
 import os
+import shlex
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from typing import NamedTuple
@@ -37,6 +40,7 @@ from credpart.errors import (
     InputTypeError,
     UnsupportedError,
 )
+from credpart.storage import load_with_notes
 
 X = make_mixture1(40, random_state=0).X
 N_DATASETS = 3
@@ -404,7 +408,12 @@ def test_the_command_writes_and_shows_an_audit(folder, capsys, monkeypatch):
     shown = capsys.readouterr().out
     *lines, to_copy = shown.splitlines()
     assert max(map(len, lines)) <= 80
-    assert to_copy == f"Next: credpart report {folder}, with this audit"
+    head, command = to_copy.split(": ")
+    assert head == "Next, a report with this audit"
+    program, *arguments = shlex.split(command)
+    assert program == "credpart"
+    assert run(*arguments) == 0
+    assert 'id="audit"' in (folder / "report.html").read_text()
     assert "0.9-1.0" in shown
     assert "Use --level" in shown or "the largest level for --replicates 20" in shown
     written = json.loads((folder / "audit.json").read_text())
@@ -433,6 +442,39 @@ def test_a_report_that_is_written_again_has_the_audit_of_its_folder(folder):
         (folder / "audit.json").write_text(content)
         assert run("report", folder) == 0
         assert 'id="audit"' not in (folder / "report.html").read_text()
+
+
+def test_a_report_with_an_audit_says_why_rivals_were_left_out(folder):
+    # As the first one: the fit has too few replicates for them.
+    told = "below 200 replicates it has to be asked for"
+    page = (folder / "report.html").read_text()
+    assert f"other models were not compared: {told}" in page
+    assert run("audit", folder, "--datasets", "2", "--quiet") == 0
+    assert run("report", folder) == 0
+    page = (folder / "report.html").read_text()
+    assert 'id="audit"' in page
+    assert f"other models were not compared: {told}" in page
+
+
+def test_an_audit_is_taken_where_the_first_diagnosis_cannot_be_read(folder):
+    assert run("audit", folder, "--datasets", "2", "--quiet") == 0
+    model, notes = load_with_notes(folder / "model.npz")
+    save_model(model, folder / "model.npz", notes=notes | {"diagnosis": {}})
+    assert run("report", folder) == 0
+    assert 'id="audit"' in (folder / "report.html").read_text()
+
+
+def test_the_audit_of_a_folder_is_read_as_utf_8(folder):
+    assert run("audit", folder, "--datasets", "2", "--quiet") == 0
+    told = json.loads((folder / "audit.json").read_text())
+    told["failures"] = {"a group \N{GREEK SMALL LETTER MU} too small": 1}
+    text = json.dumps(told, ensure_ascii=False)
+    (folder / "audit.json").write_text(text, encoding="utf-8")
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-m", "credpart", "report", folder]
+    subprocess.run(command, env=os.environ | ascii_only, check=True)  # noqa: S603
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "a group \N{GREEK SMALL LETTER MU} too small" in page
 
 
 def test_a_new_fit_replaces_a_folder_with_an_audit(folder, tmp_path):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +24,12 @@ from credpart import (
     select_mixture,
 )
 from credpart.cli import main
+from credpart.cli.commands import RARE, chance_of_lowest, of_low_density
 from credpart.cli.folder import FILES
 from credpart.cli.pictures import KINDS
 from credpart.cli.stored import stored_model
-from credpart.datasets import DATASETS, load_butterfly, load_iris, make_mixture2
-from credpart.tables import read_objects
+from credpart.datasets import DATASETS, load_butterfly, load_iris, make_mixture1, make_mixture2
+from credpart.tables import Objects, read_objects
 
 QUICK = ("--model", "VVI", "--clusters", "3", "--replicates", "20", "--seed", "1")
 
@@ -201,20 +203,55 @@ def test_new_objects_are_named_by_the_column_that_named_those_of_the_fit(option,
     assert list(read_exactly(tmp_path / "masses.csv").index) == [1, 2, 3]
 
 
-def test_new_objects_outside_of_all_that_was_fitted_are_told(fitted, tmp_path, capsys):
+def test_new_objects_of_low_density_are_told(fitted, tmp_path, capsys):
     new = load_iris().X.iloc[::10].copy()
     new.to_csv(tmp_path / "new.csv", index=False)
     assert run("predict", fitted, tmp_path / "new.csv", "--out", tmp_path / "a.csv") == 0
-    assert "outside" not in capsys.readouterr().err
-    new.iloc[[4, 9]] *= 100.0
+    assert "density" not in capsys.readouterr().err
+    new.iloc[4] *= 100.0
+    new.iloc[9] *= 200.0
     new.to_csv(tmp_path / "new.csv", index=False)
     assert run("predict", fitted, tmp_path / "new.csv", "--out", tmp_path / "b.csv") == 0
-    told = "2 of 15 objects lie outside of all that was fitted (the first is row 5): their density"
-    assert told in capsys.readouterr().err
+    told = (
+        "2 of 15 objects have a lower density under the mixture than every fitted object (the "
+        "lowest is row 10), which their masses do not show. By chance fewer than one of 15 would."
+    )
+    assert told in " ".join(capsys.readouterr().err.split())
     # The guide's own computation.
     mixture = load_model(fitted / "model.npz").mixture_
     strange = mixture.log_density(new) < mixture.log_density(load_iris().X).min()
     assert list(np.flatnonzero(strange)) == [4, 9]
+
+
+def test_low_densities_that_chance_explains_are_not_told():
+    model = CalibratedClustering(3, model="EII", n_replicates=10, level=0.5, random_state=0)
+    result = model.fit(make_mixture1(100, random_state=6).X).result_
+    new = make_mixture1(1000, random_state=1).X
+    is_low = result.mixture.log_density(new) < result.mixture.log_density(result.data.values).min()
+    m, n = 1000, 100
+    assert m / (n + 1) < is_low.sum()  # more than on average, as happens by chance
+
+    def told(k):
+        """What is said of k objects of low density and m - k others, none of them far off."""
+        rows = np.concatenate([np.resize(np.flatnonzero(~is_low), m - k),
+                               np.resize(np.flatnonzero(is_low), k)])  # fmt: skip
+        frame = pd.DataFrame(new[rows], columns=result.data.names)
+        return [str(message) for message in of_low_density(result, Objects(frame, None, None))]
+
+    most = next(k for k in range(m) if chance_of_lowest(k, m, n) < RARE) - 1
+    assert told(int(is_low.sum())) == told(most) == []
+    (note,) = told(most + 1)
+    assert note.startswith(f"{most + 1} of {m} objects have a lower density under the mixture")
+    assert note.endswith(f"By chance about {m / (n + 1):.0f} of {m} would.")
+
+
+def test_chance_that_new_objects_rank_lowest_is_that_of_all_orders():
+    n, m = 4, 3
+    orders = list(combinations(range(n + m), m))  # ranks of the new objects
+    n_lowest = [next((k for k in range(m) if ranks[k] != k), m) for ranks in orders]
+    for k in range(m + 1):
+        literal = np.mean([found >= k for found in n_lowest])
+        assert chance_of_lowest(k, m, n) == pytest.approx(literal)
 
 
 def test_objects_with_missing_values_are_not_compared_by_density(tmp_path, capsys):
@@ -229,7 +266,9 @@ def test_objects_with_missing_values_are_not_compared_by_density(tmp_path, capsy
     predict = ("predict", tmp_path / "out", tmp_path / "new.csv", "--missing", "model")
     capsys.readouterr()
     assert run(*predict, "--out", tmp_path / "a.csv") == 0
-    assert "1 of 3 objects lies outside of all that was fitted (row 3)" in capsys.readouterr().err
+    told = " ".join(capsys.readouterr().err.split())
+    assert "1 of 2 objects without missing values has a lower density" in told
+    assert "than every fitted object (row 3), which its masses do not show." in told
 
 
 def test_an_option_of_a_list_may_be_repeated(fitted, tmp_path, capsys):

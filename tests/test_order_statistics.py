@@ -82,6 +82,7 @@ def test_few_rows_in_random_order_are_sorted_whole(monkeypatch):
         module, "_sorted_rows", lambda *blocks: sorted_rows.append(blocks[0]) or honest(*blocks)
     )
     tails(replicates("spread", 5000, 1000, seed=0), 51)
-    assert sum(len(rows) for rows in sorted_rows[2:]) <= 25
+    # One is expected, as a row has too many in a piece with a probability of 1 in 5500.
+    assert sum(len(rows) for rows in sorted_rows[2:]) <= 5
     tails(replicates("ascending", 20, 1000, seed=0), 51)
     assert len(sorted_rows[-1]) == 20

@@ -483,24 +483,34 @@ def test_a_late_winner_that_becomes_spurious_counts_as_degenerate(
     assert Status(replicates.status[3]).label == status
 
 
-@pytest.mark.parametrize(("n_there", "copies"), [(2, 6.0), (12, 1.0)])
-def test_copies_of_two_objects_are_no_cluster(n_there, copies):
-    # Twelve objects within .001: as copies of two a spike, as distinct ones a cluster.
+@pytest.mark.parametrize(
+    ("resampling", "n_there", "weight", "is_sound"),
+    [
+        ("nonparametric", 2, 6.0, False),
+        ("bayesian", 2, 6.3, False),
+        ("nonparametric", 12, 1.0, True),
+        ("bayesian", 12, 1.05, True),
+        ("parametric", 2, 6.0, True),  # its samples are objects of their own, and so are equal ones
+    ],
+)
+def test_two_objects_of_much_weight_are_no_cluster(resampling, n_there, weight, is_sound):
+    # About twelve objects within .001: as weight of two a spike, as distinct ones a cluster.
     X = np.concatenate([ndtri((np.arange(100) + 0.5) / 100), 1.0 + np.linspace(0, 1e-3, n_there)])
     labels = (np.arange(len(X)) >= 100).astype(int)
-    weights = np.where(labels == 1, copies, 1.0)
+    weights = np.where(labels == 1, weight, 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegeneracyWarning)
         fit = fit_mixture(X[:, None], 2, "V", sample_weight=weights, start=labels)
     objects = distinct(X[:, None], np.ones(len(X)))
-    plan = Plan(objects, (fit,), "nonparametric", "bic", "none", Limits(1e-5, 100), is_choice=True)
+    plan = Plan(objects, (fit,), resampling, "bic", "none", Limits(1e-5, 100), is_choice=True)
     order = np.argmin(np.abs(objects.X - X), axis=1)
-    refit = FamilyRefit(plan, (fit,), Draws(objects.X, weights[order][None]))
+    drawn = objects.X[None] if resampling == "parametric" else objects.X
+    refit = FamilyRefit(plan, (fit,), Draws(drawn, weights[order][None]))
     codes = np.array([fit.structure_code])
     spike = Mixtures.at(fit.internal, codes, np.array([0]), np.array([0]), n_iter=1)
     spike = replace(spike, status=np.array([Status.OK]))
     assert refit.problem.is_sound(spike)
-    assert refit.is_sound(spike) == (copies == 1.0)
+    assert refit.is_sound(spike) == is_sound
 
 
 def test_without_a_choice_no_criterion_is_computed(monkeypatch):

@@ -251,13 +251,16 @@ def test_one_cluster_is_no_finding(tmp_path, monkeypatch, capsys):
         assert (told in capsys.readouterr().out) == is_told
 
 
-def test_shares_are_told_as_expected_ones(folder, monkeypatch, capsys):
+def test_shares_of_clusters_are_called_shares_of_mass(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
     assert run("profile", "out") == 0
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert first.strip() == "share of mass"
     assert second.split()[:5] == ["cluster", "objects", "(Bel", "to", "Pl)"]
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert '<th scope="row">Share of mass</th>' in page
+    assert "The share of mass is" in page
 
 
 @pytest.mark.parametrize(

@@ -667,7 +667,8 @@ def test_few_whole_numbers_may_be_codes(tmp_path):
     path = written(tmp_path, beside_measurements("q", [str(i % 4) for i in range(N)]))
     (remark,) = read_objects(path).remarks
     assert "Few whole numbers stand in 'q'" in remark
-    assert "`drop=['q']`, or name one as `group_column` (such as donors)" in remark
+    assert "If they are not measurements, leave them out with `drop=['q']`, or name one" in remark
+    assert "of them as `group_column` (such as donors)" in remark
     assert "text_columns=['q']" in remark
 
 

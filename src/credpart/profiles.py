@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 NOTABLE = 0.5
 LEAST_WITHIN = 1e-4  # share of the variance within clusters, of which rounding may leave nothing
 MOST_DECIMALS = 6  # of numbers that are written without an exponent
-LONGEST = 1e12  # below it they are, if their spread is known
+LARGEST_PLAIN = 1e12  # largest number written without an exponent when its spread is known
 ROUNDING = 1e-12  # relative error of sums of weights
 
 
@@ -44,7 +44,7 @@ class Sizes(NamedTuple):
     """How large the clusters are; each array has shape (c,)."""
 
     objects: Array  # total weight of the objects with this label
-    share: Array  # mean pignistic probability of the cluster
+    share: Array  # of mass: mean pignistic probability of the cluster
     low: Array  # mean belief
     high: Array  # mean plausibility
 
@@ -132,7 +132,7 @@ def figure(value: float, spread: float = 0.0) -> str:
     ('0.00', '3.76', '8', '1.46')
     """
     decimals = 1 - np.floor(np.log10(spread)) if spread > 0.0 else np.inf
-    if decimals <= MOST_DECIMALS and abs(value) < LONGEST:
+    if decimals <= MOST_DECIMALS and abs(value) < LARGEST_PLAIN:
         places = int(max(0.0, decimals))
         return f"{round(value, places) + 0.0:,.{places}f}"  # so that there is no negative zero
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.3g}"
@@ -164,7 +164,7 @@ def find_sizes(partition: EvidentialPartition, weights: Array) -> Sizes:
     """Sizes of the clusters, with the bounds that the masses leave.
 
     The cluster of each object may have any probability from its belief to its plausibility.  The
-    expected share of a cluster then lies between the means of these, and can be either of them.
+    mean probability of a cluster then lies between the means of these, and can be either of them.
     """
     sizes = partition.focal_sets.sum(axis=1, keepdims=True)
     pignistic = partition.masses @ (partition.focal_sets / np.maximum(sizes, 1))

@@ -249,11 +249,12 @@ class CalibratedResult:
         -------
         DataFrame
             The index has the numbers of the clusters, from 1, or their names.  Columns have two
-            levels.  First ``("cluster", ...)``: "objects"; "share", the mean pignistic probability
-            of the cluster, with "share_low" and "share_high", the mean belief and plausibility;
-            "set_apart_by", the columns that differ most from all objects.  Then each column of the
-            data, those that separate the clusters best first: its "mean", "sd" and "median", or
-            the share of each category, and its standardised "difference" from all objects.
+            levels.  First ``("cluster", ...)``: "objects"; "share", the share of mass of the
+            cluster, which is its mean pignistic probability, with "share_low" and "share_high", the
+            mean belief and plausibility; "set_apart_by", the columns that differ most from all
+            objects.  Then each column of the data, those that separate the clusters best first: its
+            "mean", "sd" and "median", or the share of each category, and its standardised
+            "difference" from all objects.
 
         Notes
         -----

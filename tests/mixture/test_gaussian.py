@@ -304,8 +304,16 @@ def test_rule_of_the_spurious_spike(size, variance, is_spurious):
     )
     subsets = np.exp(gammaln(n + 1) - gammaln(size + 1) - gammaln(n - size + 1))
     literal = variance < FLAT and subsets * variance ** (max(size - d, 0) / 2) > 1
+    assert family.is_flat(params).tolist() == [[False, variance < FLAT]]
     assert family.is_spurious(params, n).tolist() == [[False, is_spurious]]
     assert literal == is_spurious or size == 0
+
+
+@pytest.mark.parametrize("added", [{"noise": True}, {"labels": [0, 1] + [None] * 28}])
+def test_a_component_is_flat_whatever_is_added_to_the_family(added):
+    fit = fit_mixture(np.random.default_rng(0).standard_normal((30, 2)), 2, "VVV", **added)
+    spike = fit.internal._replace(flatness=np.array([[1.0, 2.0 / FLAT]]))
+    assert fit.family.is_flat(spike).tolist() == [[False, True]]
 
 
 def test_numbers_of_parameters():

@@ -122,6 +122,28 @@ def test_own_rule_for_spurious_components_is_used(waits):
     assert replicates.chosen()["GammaWithoutSpikes"] > 0
 
 
+def test_own_rule_is_asked_again_without_copies_of_what_may_concern_it(waits):
+    asked = []
+
+    class FewSpikes(GammaWithoutSpikes):
+        """As above, of few objects."""
+
+        def is_flat(self, params):
+            return (params.shapes > self.largest).any(axis=-1)
+
+        def is_spurious(self, params, n):
+            asked.append(n)
+            return self.is_flat(params) & (n * params.proportions < 5.0)
+
+    X = np.concatenate([waits, np.full((6, 1), 40.0)])  # six objects may be a cluster
+    fits = [fit_mixture(X, 3, FewSpikes), fit_mixture(X, 3, "V")]
+    assert fits[0].params.shapes.max() > 1e4
+    asked.clear()
+    bootstrap(X, fits, 20, random_state=0)
+    assert max(asked) == len(X)
+    assert min(asked) < 0.8 * len(X)  # a sample has about 63 % of the objects
+
+
 def test_own_words_for_spurious_components_are_used(waits):
     class NoGamma(GammaWithoutSpikes):
         largest = 0.0

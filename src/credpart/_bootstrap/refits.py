@@ -37,7 +37,6 @@ LOOSE = 1e-6  # tolerance of the first round; at 1e-5 EM has often not converged
 # plus the gain of `MORE_ITERATIONS` more iterations like the last.
 ALLOWANCE = 10.0
 MORE_ITERATIONS = 100.0
-FEWEST = 1.0  # objects
 FEW_PILOTS = 2.0  # with so many, a model is left out only if it is twice as far behind
 LEAST_DEVIATION = 1.0  # of a deficit, on the scale of the criterion
 
@@ -153,11 +152,11 @@ class FamilyRefit:
         self.rule, family = REGULARIZATIONS[plan.regularization], fits[0].family
         self.family = self._regularised() if self.rule.is_asked else family
         self.problem = Problem(self.family, draws.features_for(family))
-        # The same without copies: a sample drawn from the data repeats some of its objects.
-        self.distinct = self.problem
-        if draws.X.ndim == 2:
+        # The same with no object of more weight than in the data; None if samples are new objects.
+        self.capped: Problem | None = None
+        if not RESAMPLING[plan.resampling].is_new:
             weights = np.minimum(draws.weights, plan.objects.weights)
-            self.distinct = Problem(self.family, self.problem.data._replace(weights=weights))
+            self.capped = Problem(self.family, self.problem.data._replace(weights=weights))
         # Densities are compared in the units of the first fit's family.
         log_unit = family.log_unit - plan.fits[0].family.log_unit
         self.log_unit_offset = self.problem.n_objects * log_unit
@@ -210,21 +209,22 @@ class FamilyRefit:
         return Policy(self.is_sound, self.criterion, self.margin)
 
     def is_sound(self, mixtures: Mixtures) -> BoolArray:
-        """Which refits may be chosen: those that are sound among the distinct objects too.
+        """Which refits may be chosen: those without a component that is an artefact of the weights.
 
-        A flat component on eight copies of two objects is one on two objects, and many samples have
-        such copies.  An EM step without copies gives such components their true sizes.
+        A flat component on eight copies of two objects is one on two objects, and so is one on two
+        objects whose Dirichlet weights sum to eight; many samples have such.  An EM step with no
+        weight above that in the data gives these components the sizes that they have there.
         """
         is_sound = self.problem.is_sound(mixtures)
-        # Among so few objects whatever is flat is so by chance.
-        is_flat = self.family.is_spurious(mixtures.params, FEWEST).any(axis=1)
-        rows = np.flatnonzero(is_sound & is_flat)
+        if self.capped is None:
+            return is_sound
+        rows = np.flatnonzero(is_sound & self.family.is_flat(mixtures.params).any(axis=1))
         if len(rows):
             some = mixtures.take(rows)
             with np.errstate(all="ignore"):  # an object alone has no variance
-                statistics = e_step(self.distinct, some.params, some.sample)[1]
+                statistics = e_step(self.capped, some.params, some.sample)[1]
                 params = self.family.m_step(statistics, some.structure_code, some.params)
-            sizes = self.distinct.data.weights[some.sample].sum(axis=1)  # each sample has its own
+            sizes = self.capped.data.weights[some.sample].sum(axis=1)  # each sample has its own
             is_spurious = [
                 self.family.is_spurious(take_params(params, slice(i, i + 1)), n).any()
                 for i, n in enumerate(sizes.tolist())

@@ -4,7 +4,6 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -197,10 +196,8 @@ def report(
 
     A page may be mailed: paths on it are names without folders.
     """
-    source, told, command = (notes.get(name) for name in ("source", "diagnosis", "command"))
-    if diagnosis is None and told is not None:
-        with suppress(KeyError, TypeError, ValueError, AttributeError):  # a file can hold anything
-            diagnosis = Diagnosis.from_dict(told)
+    source, command = notes.get("source"), notes.get("command")
+    diagnosis = stored_diagnosis(notes) if diagnosis is None else diagnosis
 
     def short(text: str) -> str:
         return without_folders(text, command, source)
@@ -213,6 +210,17 @@ def report(
         command=None if command is None else short(command),
         diagnosis=None if diagnosis is None else _with_changes(diagnosis, short),
     )
+
+
+def stored_diagnosis(notes: Mapping[str, Any]) -> Diagnosis | None:
+    """The diagnosis that was made with the fit; None if there is none that can be read."""
+    told = notes.get("diagnosis")
+    if told is None:
+        return None
+    try:
+        return Diagnosis.from_dict(told)
+    except (KeyError, TypeError, ValueError, AttributeError):  # a file can hold anything
+        return None
 
 
 def _with_changes(diagnosis: Diagnosis, change: Callable[[str], str]) -> Diagnosis:

@@ -260,7 +260,8 @@ def show_audit(found: Audit, path: Path) -> None:
     console.print(table)
     console.print(f"\n{escape(found.basis)}\nIn [bold]{escape(str(path))}[/]")
     folder = shlex.quote(str(path.parent))
-    console.print(f"Next: credpart report {escape(folder)}, with this audit", soft_wrap=True)
+    command = f"[bold]credpart report {escape(folder)}[/]"
+    console.print(f"Next, a report with this audit: {command}", soft_wrap=True)
 
 
 def _coverages(row: Mapping[str, float] | pd.Series) -> list[str]:

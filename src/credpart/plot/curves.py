@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from scipy.optimize import isotonic_regression
 
-from credpart._arrays import Array
+from credpart._arrays import Array, BoolArray
 from credpart.mixture.fit import MixtureFit
 from credpart.mixture.search.selection import Selection
 from credpart.plot._canvas import new_axes, note, plain
@@ -87,7 +87,8 @@ def _curves(table: "pd.DataFrame", label: str, told: str, ax: Axes) -> Axes:
     ax.set(xlabel="number of clusters", ylabel=label)
     ax.set_title(told, fontsize="medium", loc="left")
     _name_lines(ax, values, [plain(model) for model in table], styles, low)
-    n_cut = n_that_go_on(values, ax.get_ylim()[0])
+    floor = ax.get_ylim()[0]
+    n_cut = n_lines_cut(values >= floor, values < floor)
     if n_cut:
         note(ax, f"lower values of {n_cut} model{'s' * (n_cut != 1)} not drawn")
     return ax
@@ -131,14 +132,16 @@ def lowest_drawn(values: Array) -> float:
     return float(np.nanmin(values, where=values >= floor, initial=best)) if is_far else lowest
 
 
-def n_that_go_on(values: Array, floor: float) -> int:
-    """How many lines of models, the columns of ``values``, go on below a picture.
+def n_lines_cut(is_drawn: BoolArray, is_below: BoolArray) -> int:
+    """How many lines of models, the columns, have some values in a picture and some below it.
 
-    >>> n_that_go_on(np.array([[3.0, 4.0, 0.0], [1.0, 4.0, 0.0]]), 2.0)
+    A missing value is neither.
+
+    >>> values = np.array([[3.0, 4.0, 0.0], [1.0, 4.0, np.nan]])
+    >>> n_lines_cut(values >= 2.0, values < 2.0)
     1
     """
-    is_below = values < floor
-    return int((is_below.any(axis=0) & (values >= floor).any(axis=0)).sum())
+    return int((is_drawn.any(axis=0) & is_below.any(axis=0)).sum())
 
 
 def _style(k: int) -> dict[str, Any]:

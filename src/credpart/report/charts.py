@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex, to_rgb
 from credpart._arrays import Array, IntArray
 from credpart.mixture.search.selection import Selection
 from credpart.plot._palette import COLOURS, colours
-from credpart.plot.curves import lowest_drawn, n_that_go_on, spread
+from credpart.plot.curves import lowest_drawn, n_lines_cut, spread
 
 WIDE, NARROW = 640.0, 340.0  # widths of the chart of a criterion, on a screen and on a telephone
 HEIGHT = 360.0
@@ -87,7 +87,7 @@ def selection_chart(selection: Selection, width: float = WIDE) -> SelectionChart
         for name, k, height in zip(names, known, heights, strict=True)
     ]
     every = int(np.ceil(TICK * len(numbers) / np.ptp(x))) if len(numbers) > 1 else 1
-    is_below = y > LOWEST_MARKER
+    is_below = y > LOWEST_MARKER  # heights count from the top
     return SelectionChart(
         width,
         lines,
@@ -96,7 +96,7 @@ def selection_chart(selection: Selection, width: float = WIDE) -> SelectionChart
         (float(x[row]), float(y[row, column])),
         selection.criterion.upper(),
         int((is_below | np.isnan(y))[:, known].all(axis=0).sum()),
-        n_that_go_on(-y, -LOWEST_MARKER),
+        n_lines_cut(y <= LOWEST_MARKER, is_below),
     )
 
 

@@ -204,9 +204,9 @@ def code_remarks(X: pd.DataFrame) -> Iterator[str]:
     if names:
         shown = ", ".join(map(repr, names))
         yield Message(
-            f"Few whole numbers stand in {shown}, clustered as measurements. If they are none, ",
-            *("say ", Setting("drop", names, is_quoted=True)),
-            *(", or name one as ", Name("group_column"), " (such as donors). "),
+            f"Few whole numbers stand in {shown}, clustered as measurements. If they are not ",
+            *("measurements, leave them out with ", Setting("drop", names, is_quoted=True)),
+            *(", or name one of them as ", Name("group_column"), " (such as donors). "),
             "If they are codes of categories to cluster, say ",
             *(Setting("text_columns", names, is_quoted=True), " and take the model 'mixed' or "),
             "'latent-class'.",

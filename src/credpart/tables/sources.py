@@ -126,17 +126,17 @@ def _as_text(cell: Any) -> str:
 
 def _check_numbers(columns: Sequence[pd.Series], path: str) -> None:
     """Refuse the first cell that is not a number of columns of text."""
-    first = {}  # such cells
+    first_text = {}  # of each column: where its first cell that is not a number stands
     for column in columns:
         if pd.api.types.is_string_dtype(column.dtype):
             bad = pd.to_numeric(column, errors="coerce").isna() & column.notna()
             if bad.any():
                 row = int(bad.argmax())
                 name = str(column.name)
-                first[name] = in_cell(repr(str(column.iloc[row])), ColumnName(name), row)
-    if first:
-        remedy = name_or_leave_out([*first])
-        raise FileContentError("source", path, "hold numbers", next(iter(first.values())), remedy)
+                first_text[name] = in_cell(repr(str(column.iloc[row])), ColumnName(name), row)
+    if first_text:
+        remedy, got = name_or_leave_out([*first_text]), next(iter(first_text.values()))
+        raise FileContentError("source", path, "hold numbers", got, remedy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -75,7 +75,8 @@ class MixtureFamily(ABC, Generic[P]):
 
     What it says about parameters:
 
-    - ``is_degenerate``, ``is_spurious`` and ``describe_spurious``: which cannot be used, and why.
+    - ``is_degenerate``, ``is_flat``, ``is_spurious`` and ``describe_spurious``: which cannot be
+      used, and why.
     - ``regularised``: the family with a prior, for data on which it breaks down.
     - ``to_data_units``, ``log_unit`` and ``remarks``: how they are shown.
     - ``n_parameters``: ``n_free``, for families with covariance structures.
@@ -187,6 +188,14 @@ class MixtureFamily(ABC, Generic[P]):
         b = len(params[0])
         finite = [np.isfinite(field).reshape(b, -1).all(axis=1) for field in params]
         return np.asarray(~np.all(finite, axis=0))
+
+    def is_flat(self, params: P) -> BoolArray:
+        """Components (b, k) that would be spurious if they had few objects.
+
+        In replicates, whose samples repeat objects, `is_spurious` is asked of these once more
+        without the copies.
+        """
+        return np.zeros(params[0].shape, dtype=bool)
 
     def is_spurious(self, params: P, n: float) -> BoolArray:
         """Components (b, k) that are artefacts of the n objects, such as a spike on a few.

@@ -125,6 +125,10 @@ class Labelled(MixtureFamily[Parameters]):
         """Mixtures (b,) whose parameters are not valid."""
         return self.family.is_degenerate(params)
 
+    def is_flat(self, params: Parameters) -> BoolArray:
+        """Components (b, k) that would be spurious if they had few objects."""
+        return self.family.is_flat(params)
+
     def is_spurious(self, params: Parameters, n: float) -> BoolArray:
         """Components (b, k) that are artefacts."""
         return self.family.is_spurious(params, n)

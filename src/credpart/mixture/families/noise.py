@@ -221,6 +221,10 @@ class WithNoise(MixtureFamily[Parameters]):
         is_all = ~(_share(params) < 1.0 - LEAST)
         return np.asarray(self.base.is_degenerate(self._clusters(params)) | is_all)
 
+    def is_flat(self, params: Parameters) -> BoolArray:
+        """Components (b, k) that would be spurious if they had few objects."""
+        return self.base.is_flat(self._among_all(params))
+
     def is_spurious(self, params: Parameters, n: float) -> BoolArray:
         """Components (b, k) that are artefacts of the n objects."""
         return self.base.is_spurious(self._among_all(params), n)

@@ -118,23 +118,18 @@ def entry_pairs(d: int, is_diagonal: bool) -> tuple[IntArray, IntArray]:
     return (np.arange(d), np.arange(d)) if is_diagonal else np.triu_indices(d)
 
 
-def is_flat_by_chance(flatness: Array, proportions: Array, n: float, d: int) -> BoolArray:
-    """Components (b, k) that are spurious: flat, and so small that chance explains it.
+def is_by_chance(flatness: Array, sizes: Array, n: float, d: int) -> BoolArray:
+    """Which flat components are so small that chance explains them.
 
-    Flat means that the harmonic mean v of a component's variances, relative to the pooled
-    within-cluster covariance, is below `FLAT`.  By chance means that such a subset of the objects
-    is to be expected: n objects have ``C(n, N)`` subsets of the component's size N, and N points
-    in d dimensions lie that close to a hyperplane with a probability of the order of
-    ``v^((N - d) / 2)``.  Both are free of units.
+    That is so if such a subset of the objects is to be expected: n objects have ``C(n, N)`` subsets
+    of the component's size N, and N points in d dimensions lie so close to a hyperplane, as its
+    flatness 1 / v says, with a probability of the order of ``v^((N - d) / 2)``.
     """
-    result = np.asarray(flatness > 1.0 / FLAT)
-    if result.any():
-        sizes = np.minimum(n * proportions[result], n)
-        subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
-        # An infinite flatness is that of a component without any width.
-        logs = -np.log(np.minimum(flatness[result], 1.0 / ABSENT))
-        result[result] = subsets + 0.5 * np.maximum(sizes - d, 0.0) * logs > 0.0
-    return result
+    sizes = np.minimum(sizes, n)
+    subsets = gammaln(n + 1.0) - gammaln(sizes + 1.0) - gammaln(n - sizes + 1.0)
+    # An infinite flatness is that of a component without any width.
+    logs = -np.log(np.minimum(flatness, 1.0 / ABSENT))
+    return np.asarray(subsets + 0.5 * np.maximum(sizes - d, 0.0) * logs > 0.0)
 
 
 class ScaleFamily(MixtureFamily[P]):
@@ -149,9 +144,21 @@ class ScaleFamily(MixtureFamily[P]):
         """A component is singular relative to the pooled within-cluster covariance."""
         return np.asarray(~(params[-1] < SINGULAR).all(axis=1))
 
+    def is_flat(self, params: P) -> BoolArray:
+        """Components (b, k) whose flatness exceeds ``1 / FLAT``.
+
+        It is one over the harmonic mean of a component's variances, relative to the pooled
+        within-cluster covariance, and so free of units.
+        """
+        return np.asarray(params[-1] > 1.0 / FLAT)
+
     def is_spurious(self, params: P, n: float) -> BoolArray:
         """Components (b, k) that are flat by chance."""
-        return is_flat_by_chance(params[-1], params[0], n, self.d)
+        result = self.is_flat(params)
+        if result.any():
+            flatness, sizes = params[-1][result], n * params[0][result]
+            result[result] = is_by_chance(flatness, sizes, n, self.d)
+        return result
 
     def describe_spurious(self, params: P, k: int, n: float) -> str:
         """The size and the variance of a component that is flat by chance."""
