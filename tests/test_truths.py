@@ -5,14 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import chi2, ncx2
 
 from credpart import CalibratedClustering, _truths, fit_mixture, select_mixture
 from credpart._truths import (
+    N_PLACES,
     between,
     maximum_from,
+    places_on_the_way,
     plausible_truths,
     ratio_by_chance,
-    share_of_the_way,
     widest,
 )
 from credpart.datasets import load_iris, make_mixture1, make_mixture3, make_skew_t, make_survey
@@ -108,7 +110,7 @@ def test_data_drawn_from_it_have_the_ratio_of_the_data(make, narrow, n, seed):
     X = make(n, random_state=seed).X
     chosen, end = ends_of(X, narrow, "VVV")
     seen = 2.0 * (end.loglik - chosen.loglik)
-    way = share_of_the_way(seen, ratio_by_chance(chosen, end))
+    way = np.sqrt(1.0 - ratio_by_chance(chosen, end) / seen)
     assert way > 0.4
     truth = between(chosen, end, way, X, np.ones(n))
     drawn = []
@@ -120,18 +122,42 @@ def test_data_drawn_from_it_have_the_ratio_of_the_data(make, narrow, n, seed):
     assert np.mean(drawn) == pytest.approx(seen, abs=2.0)
 
 
-def test_where_the_likelihood_is_no_parabola_the_chosen_fit_is_the_truth(monkeypatch):
+@pytest.mark.parametrize("df", [1, 4, 9])
+@pytest.mark.parametrize("ratio", [0.5, 4.0, 30.0])
+def test_places_are_quantiles_of_the_confidence_distribution(df, ratio):
+    # By definition: a noncentrality delta has the probability of a larger ratio as its level.
+    chance = 1.2 * df
+    scaled = ratio * df / chance
+    ways = places_on_the_way(ratio, chance, df)
+    assert len(ways) == N_PLACES
+    for k, way in enumerate(ways):
+        level = (k + 0.5) / N_PLACES
+        if way == 0.0:
+            assert chi2.sf(scaled, df) >= level
+        elif way < 1.0:
+            assert ncx2.sf(scaled, df, way**2 * scaled) == pytest.approx(level, abs=1e-6)
+        else:
+            assert ncx2.sf(scaled, df, scaled) <= level + 1e-9
+
+
+def test_truths_stand_on_the_way_and_share_the_data_sets(monkeypatch):
     result = result_of(NEAR.X, n_clusters=3, model=["EVE", "VVV"], selection="once")
     assert result.mixture.model == "EVE"
-    (truth,) = plausible_truths(result)
-    assert truth.name == "a mixture between EVE and VVV"
-    assert truth.mixture.loglik > result.mixture.loglik
+    truths = plausible_truths(result)
+    assert sum(truth.share for truth in truths) == pytest.approx(1.0)
+    between_them = [truth for truth in truths if truth.mixture is not result.mixture]
+    assert {truth.name for truth in between_them} == {"a mixture between EVE and VVV"}
+    logliks = [truth.mixture.loglik for truth in between_them]
+    assert len(logliks) > 2
+    assert logliks == sorted(logliks)
+    assert logliks[0] > result.mixture.loglik
     exchanged = lambda field: field[:, [1, 2, 0]]  # noqa: E731
 
     def other_clusters(*args):
         end = maximum_from(*args)
         return replace(end, internal=map_params(exchanged, end.internal))
 
+    # Where the likelihood is no parabola on the way, the chosen fit is the only truth.
     monkeypatch.setattr(_truths, "maximum_from", other_clusters)
     (truth,) = plausible_truths(result)
     assert truth == ("EVE", result.mixture, 1.0)

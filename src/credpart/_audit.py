@@ -6,7 +6,7 @@ clusters, bootstrap, intervals, partition.  The mixture gives the true P_ij of t
 it is known how often the intervals, and [Bel, Pl], contain it.  Intervals at several levels come
 from the same replicates, so the level that has the coverage asked for is read off a curve.
 
-Where the model was chosen, the truth may be part of the way to a wider one: `credpart._truths` says
+Where the model was chosen, the truth may be on the way to a wider one: `credpart._truths` says
 which mixtures data sets are drawn from.
 
 An audit knows nothing of a model that is wrong and was not tried.  `rivals` asks that.
@@ -273,14 +273,14 @@ class Audit:
             return "the mixture"
         if len(self.truths) == 1:
             return next(iter(self.truths))
-        return f"{len(self.truths)} mixtures of different models"
+        return f"{len(self.truths)} kinds of plausible mixtures"
 
     @property
     def premise(self) -> str:
         """What is taken for true."""
         if len(self.truths) == 1:
             return f"If {self.origin} is true"
-        return f"On average over {self.origin}, by their weights"
+        return f"On average over {self.origin}"
 
     def summary(self) -> str:
         """The verdict, and what it rests on, as text."""
@@ -512,15 +512,15 @@ def audit(
 
     If the model was chosen among several, a wider one, of which it is a special case, may be the
     truth: BIC prefers models that leave something out until the sample proves it, and drawn from
-    its choice, data sets would not show what that does to coverage.  So they are drawn from a
-    mixture part of the way from the chosen fit to that of the widest model that contains it, so far
-    that the likelihood ratio R of the two models is on average what it is in the data: at
-    ``sqrt(1 - E / R)`` of the way, and at the chosen fit itself where R is no larger than E.  Here
-    E is what chance makes of R where the chosen model is right, half the difference of the
-    penalties of AICc: of n objects and k parameters ``n k / (n - k - 1)``.  If other families were
-    tried, the best fit of each is drawn from too, for its Akaike weight exp(AICc / 2) [BA02]_.
-    ``truths`` says how many data sets were drawn from each.  A departure that the data do not show
-    stays unseen.
+    its choice, data sets would not show what that does to coverage.  So they are drawn from
+    mixtures at several places on the way from the chosen fit to that of the widest model that
+    contains it, as far as the likelihood ratio of the two allows; where chance explains the ratio,
+    most are drawn from the chosen fit itself.  The places are quantiles of the confidence
+    distribution of the distance [XS13]_: that of the noncentrality of the chi-square variable that
+    the ratio is, in units of its mean under the chosen model, half the difference of the penalties
+    of AICc.  If other families were tried, the best fit of each is drawn from too, for its Akaike
+    weight exp(AICc / 2) [BA02]_.  ``truths`` says how many data sets were drawn from each kind of
+    mixture.  It is cautious where the chosen model is right: some data sets come from wider ones.
 
     The audit takes these mixtures for true.  It sees what a small sample, a choice among models or
     too few objects for the parameters do to coverage, but not what a model does that is wrong and
@@ -529,6 +529,8 @@ def audit(
     References
     ----------
     .. [BA02] Burnham, Anderson: Model selection and multimodel inference.  Springer, 2002.
+    .. [XS13] Xie, Singh: Confidence distribution, the frequentist distribution estimator of a
+       parameter.  International Statistical Review 81, 2013.
 
     Examples
     --------

@@ -5,12 +5,13 @@ its model exactly, and intervals that take the choice for granted would seem to 
 So the truth of an audit may be of a wider model, of which the chosen one is a special case.
 
 Let R be the likelihood ratio of the chosen fit and the maximum of the wider model that EM reaches
-from there.  If the chosen model is right, chance alone gives R a mean E, which tends to the
-difference in parameters in large samples; if it is not, R - E estimates how far the truth is from
-it.  Data drawn from the wider maximum would have a ratio of R + E on average: it overstates what is
-there.  The truth is therefore part of the way from the chosen fit to that maximum, at
-``sqrt(1 - E / R)``, since ratios grow with the square of the distance.  Data drawn from it have a
-ratio of about R on average, that of the data.
+from there.  If the chosen model is right, R has a mean E, which tends to the difference in
+parameters, df, in large samples.  If the truth is at a distance from it, R df / E is about a
+noncentral chi-square variable with df degrees of freedom, whose noncentrality delta is the square
+of that distance; the maximum itself is at R df / E.  A single R says little of delta: it is as
+likely to be 0 as to be large.  So the truths of an audit are at several places on the way from the
+chosen fit to the maximum, at the quantiles of the confidence distribution of delta, which gives
+each delta the probability of a larger R [XS13]_.  None is beyond the maximum.
 
 In small samples E is larger than the difference in parameters.  It is taken to be half the
 difference of the penalties of AICc: of n objects and k parameters ``n k / (n - k - 1)``.  Measured
@@ -24,14 +25,19 @@ Mixture 1, EII  100  8                        10.7  11.1
 Mixture 1, EII  300  8                         8.8   9.1
 Mixture 2, EEE  100  6                         8.2   8.6
 ==============  ===  =======================  ====  ======
+
+References
+----------
+.. [XS13] Xie, Singh: Confidence distribution, the frequentist distribution estimator of a
+   parameter.  International Statistical Review 81, 2013.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import chdtrc, chndtrinc
 
 from credpart._arrays import Array
 from credpart.errors import UnsupportedError
@@ -45,6 +51,8 @@ from credpart.mixture.optimisation.mixtures import map_params
 from credpart.mixture.posteriors import log_certainty, score
 from credpart.result import CalibratedResult
 
+N_PLACES = 5  # on the way to a wider model
+
 
 class Truth(NamedTuple):
     """A mixture that data sets may be drawn from."""
@@ -57,9 +65,9 @@ class Truth(NamedTuple):
 def plausible_truths(result: CalibratedResult) -> list[Truth]:
     """What may be true of the data of a fit; shares sum to 1.
 
-    First the fitted mixture, part of the way to the widest model of its family that contains it, if
-    the likelihood ratio of the two exceeds what chance makes it.  If other families were tried, the
-    best fit of each too: then the share of a family is the Akaike weight, exp(AICc / 2), of its
+    First the fitted mixture, and mixtures on the way to the widest model of its family that
+    contains it, as far as the likelihood ratio of the two allows.  If other families were tried,
+    the best fit of each too: then the share of a family is the Akaike weight, exp(AICc / 2), of its
     best fit [BA02]_.  All have the number of clusters of the fit.
 
     References
@@ -77,19 +85,24 @@ def plausible_truths(result: CalibratedResult) -> list[Truth]:
         and not fit.coincides_with(chosen)
         and can_sample(fit)
     ]
-    name, mixture = chosen.model, chosen
-    wider = widest(chosen, others)
-    if wider is not None:
-        mixture = on_the_way(result, wider)
-        if mixture is not chosen:
-            name = f"a mixture between {chosen.model} and {wider.model}"
     best = best_of_families(fit for fit in others if fit.family is not chosen.family)
     own = [fit.aicc for fit in (chosen, *others) if fit.family is chosen.family]
     criteria = np.array([max(own), *(fit.aicc for fit in best)])
     weights = np.exp(0.5 * (criteria - criteria.max()))
-    shares = (weights / weights.sum()).tolist()
-    names, mixtures = [name, *(f"the fit of {fit.model}" for fit in best)], [mixture, *best]
-    return [Truth(*row) for row in zip(names, mixtures, shares, strict=True)]
+    share, *shares = (weights / weights.sum()).tolist()
+    wider = widest(chosen, others)
+    mixtures = [chosen] if wider is None else on_the_way(result, wider)
+    truths = []
+    kept = sum(mixture is chosen for mixture in mixtures)
+    if kept:
+        truths.append(Truth(chosen.model, chosen, share * kept / len(mixtures)))
+    for mixture in mixtures:
+        if mixture is not chosen:
+            name = f"a mixture between {chosen.model} and {mixture.model}"
+            truths.append(Truth(name, mixture, share / len(mixtures)))
+    for fit, its_share in zip(best, shares, strict=True):
+        truths.append(Truth(f"the fit of {fit.model}", fit, its_share))
+    return truths
 
 
 def widest(chosen: MixtureFit, fits: Iterable[MixtureFit]) -> MixtureFit | None:
@@ -102,22 +115,23 @@ def widest(chosen: MixtureFit, fits: Iterable[MixtureFit]) -> MixtureFit | None:
     return max(containing, key=lambda fit: fit.n_parameters, default=None)
 
 
-def on_the_way(result: CalibratedResult, wider: MixtureFit) -> MixtureFit:
-    """A mixture of the wider model, part of the way to it from the chosen fit.
+def on_the_way(result: CalibratedResult, wider: MixtureFit) -> list[MixtureFit]:
+    """Mixtures of the wider model, at `N_PLACES` places on the way to it from the chosen fit.
 
-    It is the chosen fit itself where the likelihood ratio is no larger than chance makes it; and
-    where the likelihood is no parabola on the way, so that the two are too far apart for what is
-    said above: twice its gain would be ``R (1 - (1 - way)^2)``, and is less than half of that.
+    They are the chosen fit itself where chance explains the likelihood ratio; and all of them are
+    where the likelihood is no parabola on the way, so that the two ends are too far apart for what
+    is said above: half-way twice its gain would be 3/4 R, and is less than half of that.
     """
     chosen, values, weights = result.mixture, result.mixture_values, result.weights
     end = maximum_from(chosen, wider, values, weights, result.options.limits)
     ratio = 2.0 * (end.loglik - chosen.loglik)
-    way = share_of_the_way(ratio, ratio_by_chance(chosen, wider))
-    if way == 0.0:
-        return chosen
-    mixture = between(chosen, end, way, values, weights)
-    gain = 2.0 * (mixture.loglik - chosen.loglik)
-    return mixture if gain > 0.5 * ratio * (1.0 - (1.0 - way) ** 2) else chosen
+    df = wider.n_parameters - chosen.n_parameters
+    half_way = between(chosen, end, 0.5, values, weights)
+    is_near = 2.0 * (half_way.loglik - chosen.loglik) > 0.5 * 0.75 * ratio
+    return [
+        between(chosen, end, way, values, weights) if is_near and way > 0.0 else chosen
+        for way in places_on_the_way(ratio, ratio_by_chance(chosen, wider), df)
+    ]
 
 
 def maximum_from(
@@ -155,13 +169,25 @@ def half_penalty(n: float, k: int) -> float:
     return n * k / (n - k - 1.0)
 
 
-def share_of_the_way(ratio: float, chance: float) -> float:
-    """``sqrt(1 - E / R)``; 0 where the ratio R is no larger than E, as chance makes it.
+def places_on_the_way(ratio: float, chance: float, df: int) -> list[float]:
+    """Shares of the way to the maximum at which the truth may be, in ascending order.
 
-    >>> share_of_the_way(8.0, 6.0), share_of_the_way(5.0, 6.0)
-    (0.5, 0.0)
+    They are ``sqrt(delta E / (R df))``, and 1 at most, for equally spaced quantiles of the
+    confidence distribution of delta.
+
+    >>> [round(way, 2) for way in places_on_the_way(4.0, 4.0, 4)]
+    [0.0, 0.0, 0.43, 0.84, 1.0]
+    >>> [round(way, 2) for way in places_on_the_way(20.0, 4.0, 4)]
+    [0.62, 0.8, 0.92, 1.0, 1.0]
+    >>> places_on_the_way(0.0, 4.0, 4)
+    [0.0, 0.0, 0.0, 0.0, 0.0]
     """
-    return sqrt(1.0 - chance / ratio) if ratio > chance else 0.0
+    scaled = max(ratio, 0.0) * df / chance
+    levels = (np.arange(N_PLACES) + 0.5) / N_PLACES
+    positive = levels[levels > chdtrc(df, scaled)]  # delta is 0 with the probability of a larger R
+    delta = chndtrinc(scaled, df, 1.0 - positive)
+    ways = np.minimum(np.sqrt(delta / scaled), 1.0) if len(positive) else positive
+    return [0.0] * (N_PLACES - len(positive)) + [float(way) for way in ways]
 
 
 def between(
