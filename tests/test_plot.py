@@ -40,6 +40,7 @@ from credpart.datasets import load_iris, make_mixture2, make_survey
 from credpart.plot._canvas import LONGEST, MOST_MARKERS, shortened
 from credpart.plot._components import along, densities, joint_densities, moments
 from credpart.plot._palette import GREY, SYMBOLS, colours, set_styles, symbols
+from credpart.plot._plane import principal_plane
 from credpart.plot._scene import hull
 from credpart.plot.curves import spread
 from credpart.plot.pairwise import condensed_row
@@ -234,11 +235,33 @@ def test_ellipses_are_the_covariances(iris_fit, features):
         assert distances.min() == pytest.approx(4.0, rel=1e-3)
 
 
+def test_ellipses_that_do_not_hold_their_shares_say_so():
+    # Columns are not independent within the one cluster, as EEI has it.
+    x, left, right = np.random.default_rng(0).standard_normal((3, 300))
+    X = np.column_stack([x, x + 0.1 * left, x - 0.1 * right])
+    fit = fit_mixture(X, 1, "EEI")
+    ax = plot.classification(fit, X)
+    view = principal_plane(X)
+    gaps = view.project(X) - view.project(fit.params.means)
+    covariance = view.axes.T @ fit.params.covariances[0] @ view.axes
+    squares = np.einsum("nd,de,ne->n", gaps, np.linalg.inv(covariance), gaps)
+    held = [100 * np.mean(squares <= chi2(2).ppf(share)) for share in (0.5, 0.9)]
+    assert max(abs(held[0] - 50), abs(held[1] - 90)) > 10
+    told = f"ellipses hold {held[0]:.0f} % and {held[1]:.0f} % of the objects of cluster 1"
+    assert ax.get_title("right") == told
+    assert not plot.classification(fit_mixture(X, 1, "VVV"), X).get_title("right")
+
+
 def test_the_legend_says_how_much_of_a_cluster_an_ellipse_holds(iris_fit):
+    assert legend(plot.classification(iris_fit, IRIS.X))[-1] == (
+        "ellipses: 50 % and 90 % of the\nfitted cluster, if normal"
+    )
     for radius in (0.5, 1.0, 2.0):
         ax = plot.classification(iris_fit, IRIS.X, radius=radius)
         share = 100.0 * chi2(2).cdf(radius**2)  # of squared distances in a plane
-        assert legend(ax)[-1].split() == f"ellipse: {share:.0f} % of a normal cluster".split()
+        assert legend(ax)[-1].split() == (
+            f"ellipse: {share:.0f} % of the fitted cluster, if normal".split()
+        )
 
 
 def test_uncertain_objects_are_large(fitted):
@@ -354,7 +377,7 @@ def test_a_family_of_ones_own_is_drawn_among_the_objects(waits):
     contours = plot.density(fit, two, features=[1, 0]).collections[-1]
     shares = [np.mean(np.exp(fit.log_density(two)) >= level) for level in contours.levels]
     np.testing.assert_allclose(shares, [0.9, 0.75, 0.5, 0.25, 0.1], atol=1.5 / 100)
-    assert len(plot.classification(fit, two).patches) == 2
+    assert len(plot.classification(fit, two).patches) == 4
 
 
 def test_a_family_that_cannot_be_projected_is_drawn_in_two_columns_only(waits):

@@ -216,5 +216,5 @@ def ellipse(mean: Array, covariance: Array, radius: float, colour: Any) -> Ellip
     narrow, wide = 2.0 * radius * np.sqrt(variances)
     return Ellipse(
         (float(mean[0]), float(mean[1])), wide, narrow, angle=angle, fill=False,
-        edgecolor=colour, linewidth=1.5, path_effects=[HALO],
+        edgecolor=colour, linewidth=1.5, path_effects=[HALO], zorder=2.5,
     )  # fmt: skip

@@ -2,10 +2,10 @@
 
 import { COLOURINGS } from "./colourings.js";
 import { byId, element } from "./dom.js";
-import { canHaveEllipses } from "./ellipses.js";
+import { canHaveEllipses } from "./ellipse-shapes.js";
 import { memoize } from "./memoize.js";
 import { PAIR_LETTERS } from "./pair.js";
-import { currentView, pixels } from "./projection.js";
+import { currentView, pixels, shapesOf } from "./projection.js";
 import { inTable } from "./rows.js";
 import { drawAppearance, drawMark, drawScene, symbolReach } from "./scene.js";
 import { symbolRadius } from "./symbols.js";
@@ -103,6 +103,7 @@ export const sceneOf = (state) => ({
   yAxis: state.data.axes[state.yAxis],
   colouring: COLOURINGS[state.colouring],
   isInTable: inTable(state),
+  shapes: shapesOf(state),
   hasEllipses: state.showsEllipses && canHaveEllipses(state.data, [state.xAxis, state.yAxis]),
   dark: isDark(state),
 });
