@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
 from scipy.spatial import ConvexHull
 from scipy.spatial.distance import squareform
 from scipy.stats import chi2, multivariate_normal
@@ -114,8 +115,11 @@ def test_partition_says_what_is_what():
     ax = plot.partition(ROUGH, PLACES, classes=classes, annotate=[6])
     assert legend(ax) == [
         *("cluster a", "cluster b", "class p", "class q"),
-        *("lower approximation", "upper approximation", "not sure"),
+        "lower approximation:\nmost mass on this cluster,\nsure or not",
+        *("upper approximation", "not sure"),
     ]
+    # A square would be the symbol of a class.
+    assert [type(key) for key in ax.get_legend().legend_handles[:2]] == [Rectangle] * 2
     assert [text.get_text() for text in ax.texts] == ["z"]
     assert ax.get_title("right") == "1 of 7 objects is not sure (belief below 0.9)"
 
@@ -720,6 +724,22 @@ def test_what_the_lower_hull_holds_the_upper_one_holds_too():
     (lower, *_), (upper, *_) = lines(ax, "-"), lines(ax, "--")
     around = np.vstack([upper, lower])
     assert polygon(around[ConvexHull(around).vertices]) == polygon(upper)
+
+
+def test_what_the_lower_hull_leaves_out_does_not_widen_the_upper_one():
+    # The far objects are sure, and the objects in doubt spread so wide that they are not far.
+    rng = np.random.default_rng(0)
+    near, far = rng.standard_normal((40, 2)), [[14.0, 0.0]]
+    doubtful = rng.uniform(-9.0, 9.0, (300, 2))
+    rough = EvidentialPartition.from_rough([[1, 0]] * 41 + [[1, 1]] * 300)
+    X = np.vstack([near, far, doubtful])
+    ax = plot.partition(rough, X)
+    assert "hulls leave out 1 object far from their cluster" in ax.get_title("right")
+    for line in (lines(ax, "-")[0], lines(ax, "--")[0]):
+        assert (14.0, 0.0) not in polygon(line)
+    # One that is in doubt does widen it.
+    in_doubt = EvidentialPartition.from_rough([[1, 0]] * 40 + [[1, 1]] * 301)
+    assert (14.0, 0.0) in polygon(lines(plot.partition(in_doubt, X), "--")[0])
 
 
 def test_keys_of_a_matrix_of_pairs_differ_in_grey():

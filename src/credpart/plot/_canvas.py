@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
 from credpart._arrays import Array, IntArray
@@ -121,12 +122,19 @@ def marker_key(
     return line
 
 
-def cluster_keys(names: Sequence[str], palette: Array, symbol: str | None = None) -> list[Line2D]:
-    """Return legend entries for clusters, with their own symbols or all with one."""
-    marks = [symbol or SYMBOLS[code] for code in symbols(np.arange(len(names)))]
+def cluster_keys(names: Sequence[str], palette: Array) -> list[Line2D]:
+    """Return legend entries for clusters with their symbols."""
     return [
-        marker_key(f"cluster {plain(name)}", mark, colour)
-        for name, mark, colour in zip(names, marks, palette, strict=True)
+        marker_key(f"cluster {plain(name)}", SYMBOLS[code], colour)
+        for name, code, colour in zip(names, symbols(np.arange(len(names))), palette, strict=True)
+    ]
+
+
+def cluster_patches(names: Sequence[str], palette: Array) -> list[Patch]:
+    """Return legend entries for clusters where symbols say something else."""
+    return [
+        Patch(facecolor=colour, label=f"cluster {plain(name)}")
+        for name, colour in zip(names, palette, strict=True)
     ]
 
 

@@ -34,6 +34,10 @@ SHARES = (0.5, 0.9)  # of a normal cluster in its ellipses, as in ellipses.js
 MOST_TOLD = 3  # clusters of which a note says what their ellipses hold
 NOTABLE = 0.1  # difference between a share of the model and that of the objects
 SOLID: dict[str, Any] = {"linestyle": "-", "linewidth": 1.2}
+LOWER = {
+    "mass": "lower approximation:\nmost mass on this cluster,\nsure or not",
+    "dominance": "lower approximation",
+}
 # Hulls of neighbours share edges: dashes that begin at different places, with wide gaps, leave
 # the colours of both to be seen.
 DASH, GAP = 4, 8
@@ -96,12 +100,14 @@ def partition(
     left_out = np.zeros(len(labels), dtype=bool)
     for k, colour in enumerate(scene.palette):
         inner = _bulk(scene.points, lower[:, k])
-        outer = _bulk(scene.points, upper[:, k]) | inner  # else it may not contain the lower one
+        # Sure objects that the inner hull leaves out do not widen the outer one.
+        far = lower[:, k] & ~inner
+        outer = _bulk(scene.points, upper[:, k] & ~far) | inner
         left_out |= (upper[:, k] & ~outer) | (lower[:, k] & ~inner)
         for members, style in ((outer, _dashed(k)), (inner, SOLID)):
             scene.ax.plot(*hull(scene.points[members]).T, color=colour, **style)
     keys = [
-        Line2D([], [], color=GREY, label="lower approximation", **SOLID),
+        Line2D([], [], color=GREY, label=LOWER[rule], **SOLID),
         Line2D([], [], color=GREY, label="upper approximation", **_dashed(0)),
     ]
     in_doubt = partition_doubt(partition).belief < THRESHOLD
