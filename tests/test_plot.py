@@ -539,7 +539,7 @@ def test_calibration_counts_the_pairs_on_the_right_side(fitted):
 
 
 def test_many_pairs_are_drawn_as_a_density_of_all():
-    n = 250
+    n = 100
     intervals = PairwiseIntervals(np.zeros(n * (n - 1) // 2), np.ones(n * (n - 1) // 2), level=0.9)
     partition = EvidentialPartition.from_hard(np.arange(n) % 2)
     ax = plot.approximation(partition, intervals)
@@ -595,16 +595,21 @@ def test_the_map_of_doubt_with_many_objects_and_clusters_says_what_it_leaves_out
         plot.doubt(ROUGH, threshold=0)
 
 
-def test_memberships_stack_the_masses_least_specific_first(fitted):
+def test_memberships_stack_the_masses_least_sure_first(fitted):
     partition = fitted[3]
     ax = plot.memberships(partition, most=10)
     rows = [int(tick.get_text()) for tick in ax.get_xticklabels()]
-    doubt = partition.nonspecificity
-    np.testing.assert_allclose(doubt[rows], np.sort(doubt)[::-1][:10])
+    belief = partition.doubt()["belief"].to_numpy()
+    np.testing.assert_allclose(belief[rows], np.sort(belief)[:10])
     np.testing.assert_allclose(ax.patches[-1].get_data().values, 1.0)
     heights = {p.get_label(): p.get_data().values - p.get_data().baseline for p in ax.patches}
     np.testing.assert_allclose(heights["{1}"], partition.masses[rows, 0])
-    assert ax.get_title("right") == "10 of 60 objects"
+    counts = partition.doubt_counts()
+    words = [f"{k} {word}" for word, k in counts.items() if k and word != "sure"]
+    told = f"{60 - counts['sure']} not sure: {', '.join(words)}"
+    assert ax.get_title("right").split("\n") == ["10 of 60 objects", told]
+    sure = plot.memberships(EvidentialPartition.from_hard([0, 1]))
+    assert sure.get_title("right") == "all 2 objects"
 
 
 def test_every_bar_of_very_many_objects_is_one_object():
@@ -675,6 +680,7 @@ def test_selection_draws_the_table_and_names_every_line():
     assert alone.xaxis.get_offset_text().get_text() == ""  # values stand as they are
     alone = plot.selection(select_mixture(IRIS.X, 1, "EII"))
     assert alone.get_title("left") == "only fit: EII with 1 cluster"
+    assert len(alone.get_xticks()) == 1  # its value, and no scale around it
 
 
 def test_poor_models_do_not_squash_the_others():
@@ -747,8 +753,8 @@ def test_keys_of_a_matrix_of_pairs_differ_in_grey():
     every = EvidentialPartition(masses, [[1, 0], [0, 1], [1, 1], [0, 0]])
     keys = plot.relational(every).get_legend().get_patches()
     grey = np.array([np.dot(key.get_facecolor()[:3], [0.299, 0.587, 0.114]) for key in keys])
-    assert len(grey) == 5
-    assert np.diff(np.sort(grey)).min() > 0.09
+    assert len(grey) == 7
+    assert np.diff(np.sort(grey[:4])).min() > 0.09  # those that are no mixtures
 
 
 def test_names_of_columns_that_begin_alike_stay_apart(calibrated):
@@ -778,17 +784,18 @@ def test_relational_tells_unknown_from_apart():
     same, apart, unknown = image[0, 0], image[0, 1], image[0, 2]
     assert len({tuple(np.round(colour, 3)) for colour in (same, apart, unknown)}) == 3
     assert legend(ax) == [
-        *("same cluster", "different clusters", "unknown", "half same, half different")
+        *("same cluster", "different clusters", "unknown", "half same, half different"),
+        *("half same, half unknown", "half different, half unknown"),
     ]
     assert ax.images[0].get_interpolation() == "antialiased"  # else rows are dropped
     half = EvidentialPartition([[1, 0], [0.5, 0.5]], [[1, 0], [0, 1]])
     ax_of_half = plot.relational(half)
-    key = ax_of_half.get_legend().get_patches()[-1]
+    key = ax_of_half.get_legend().get_patches()[3]
     np.testing.assert_allclose(key.get_facecolor()[:3], ax_of_half.images[0].get_array()[0, 1])
     # An outlier is none of them, and the legend says so.
     with_outlier = EvidentialPartition([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 0], [0, 1], [0, 0]])
     ax = plot.relational(with_outlier)
-    assert legend(ax)[-2] == "no cluster: an outlier"
+    assert legend(ax)[3] == "no cluster: an outlier"
     empty = ax.images[0].get_array()[0, 2]
     assert np.abs(np.array([same, apart, unknown]) - empty).max(axis=1).min() > 0.3
 
@@ -812,11 +819,14 @@ def test_one_column_has_a_band_for_each_cluster():
         belief, plausibility = (line.get_ydata() for line in ax.lines[2 * k : 2 * k + 2])
         np.testing.assert_array_equal(belief, ROUGH.belief()[order, k])
         np.testing.assert_array_equal(plausibility, ROUGH.plausibility()[order, k])
-    assert legend(ax) == ["cluster a", "cluster b"]
+    assert legend(ax) == ["cluster a", "cluster b", "belief to plausibility", "not sure"]
+    rings = ax.collections[-1]
+    np.testing.assert_array_equal(rings.get_offsets()[:, 0], PLACES[[6], 0])
+    assert ax.get_title("right") == "1 of 7 objects is not sure (belief below 0.9)"
     with_outlier = EvidentialPartition([[1, 0], [0, 1]], [[1], [0]])
     ax = plot.one_column(with_outlier, [[0.0], [5.0]])
-    assert legend(ax) == ["cluster 1", "outlier"]
-    np.testing.assert_allclose(ax.collections[-1].get_offsets()[:, 0], [5.0])
+    assert legend(ax) == ["cluster 1", "belief to plausibility", "not sure", "outlier"]
+    np.testing.assert_allclose(ax.collections[-2].get_offsets()[:, 0], [5.0])
     with pytest.raises(ValueError, match="`feature` must be one column, by name or number, of"):
         plot.one_column(ROUGH, PLACES)
 
@@ -837,8 +847,8 @@ def test_one_of_several_columns_has_a_line_for_each_object_and_cluster():
 def test_many_objects_without_names_have_their_ranks_below():
     rough = EvidentialPartition.from_rough([[1, 0]] * 70 + [[1, 1]] * 10)
     named, ranked = plot.memberships(rough, most=5), plot.memberships(rough, most=None)
-    assert named.get_xlabel().startswith("object, least specific (mass on no or several")
-    assert ranked.get_xlabel() == "rank of the object, the least specific first"
+    assert named.get_xlabel().startswith("object, the least sure")
+    assert ranked.get_xlabel() == "rank of the object, the least sure first"
     assert plot.memberships(rough, most=None, order="index").get_xlabel() == "object"
 
 
@@ -852,7 +862,12 @@ def test_profile_shows_the_largest_cluster_and_the_best_column_first(calibrated)
     heads = [tick.get_text().split("\n") for tick in ax.get_xticklabels()]
     assert heads == [[str(k), str(n)] for k, n in frame["cluster"]["objects"].items()]
     assert len(ax.texts) == shown.size
-    assert ax.get_xlabel().endswith("in the cells: mean")
+    told = "in the cells: mean; ▲ ▼: 0.5 or more above or below all objects"
+    assert ax.get_xlabel().endswith(told)
+    marks = np.array([text.get_text()[-1] for text in ax.texts]).reshape(shown.shape)
+    assert (shown >= 0.5).any()
+    np.testing.assert_array_equal(marks == "▲", shown >= 0.5)
+    np.testing.assert_array_equal(marks == "▼", shown <= -0.5)
     one = plot.profile(calibrated, most=1)
     assert one.get_title("right").startswith("1 column")
     label = one.figure.axes[-1].yaxis.label
@@ -944,11 +959,12 @@ def test_text_of_a_density_of_pairs_lies_within_the_figure():
     intervals = PairwiseIntervals(np.zeros(n * (n - 1) // 2), np.ones(n * (n - 1) // 2), level=0.9)
     ax = plot.approximation(EvidentialPartition.from_hard(np.arange(n) % 2), intervals)
     ax.figure.draw_without_rendering()
-    beside = ax.figure.axes[1]
+    (beside,) = ax.child_axes
     for text in (ax.yaxis.label, beside.yaxis.label, ax.xaxis.label):
         box = text.get_window_extent()
         assert box.x0 >= 0
         assert box.x1 <= ax.figure.bbox.x1
+    assert beside.get_window_extent().height == pytest.approx(ax.get_window_extent().height)
 
 
 @pytest.fixture(scope="module")

@@ -100,6 +100,8 @@ def _dots(table: "pd.DataFrame", label: str, told: str, ax: Axes) -> Axes:
     low, best = lowest_drawn(values.to_numpy()[None]), float(values.iloc[-1])
     span = best - low or 1.0
     edge = low - MARGIN * span
+    if len(values) == 1:  # it has nothing to be compared with
+        ax.set_xticks([best])
     places = np.arange(len(values))
     inside = values.to_numpy() >= low
     ax.hlines(places[inside], edge, best + MARGIN * span, color="#CCCCCC", linewidth=1.0, zorder=1)

@@ -21,7 +21,7 @@ from credpart.mixture.posteriors import largest_posterior, most_probable
 from credpart.partition import EvidentialPartition
 from credpart.partition.describe import partition_doubt
 from credpart.partition.doubt import THRESHOLD
-from credpart.plot._canvas import marker_area, marker_key, note, plain
+from credpart.plot._canvas import marker_area, marker_key, note, plain, tell_doubt
 from credpart.plot._components import check_numbers, moments
 from credpart.plot._palette import GREY
 from credpart.plot._scene import HALO, Features, Scene, central, ellipse, hull
@@ -101,8 +101,7 @@ def partition(
     for k, colour in enumerate(scene.palette):
         inner = _bulk(scene.points, lower[:, k])
         # Sure objects that the inner hull leaves out do not widen the outer one.
-        far = lower[:, k] & ~inner
-        outer = _bulk(scene.points, upper[:, k] & ~far) | inner
+        outer = _bulk(scene.points, upper[:, k] & ~(lower[:, k] & ~inner)) | inner
         left_out |= (upper[:, k] & ~outer) | (lower[:, k] & ~inner)
         for members, style in ((outer, _dashed(k)), (inner, SOLID)):
             scene.ax.plot(*hull(scene.points[members]).T, color=colour, **style)
@@ -114,7 +113,9 @@ def partition(
     if in_doubt.any():
         scene.ring(in_doubt)
         keys.append(marker_key("not sure", "o", "black", fillstyle="none"))
-    _tell_doubt(scene.ax, in_doubt, left_out)
+    tell_doubt(scene.ax, in_doubt)
+    if far := int(left_out.sum()):
+        note(scene.ax, f"hulls leave out {far:,} object{'s' * (far != 1)} far from their cluster")
     scene.annotate(annotate, partition.index)
     return scene.finish(keys)
 
@@ -129,17 +130,6 @@ def _bulk(points: Array, members: BoolArray) -> BoolArray:
 def _dashed(k: int) -> dict[str, Any]:
     """The line around the upper approximation of cluster k."""
     return {"linestyle": (DASH * k, (DASH, GAP)), "linewidth": 0.8}
-
-
-def _tell_doubt(ax: Axes, in_doubt: BoolArray, left_out: BoolArray) -> None:
-    """Say how many objects are in doubt, and how many the hulls leave out."""
-    doubtful, far = int(in_doubt.sum()), int(left_out.sum())
-    if doubtful:
-        are = "is" if doubtful == 1 else "are"
-        which = f"{doubtful:,} of {len(in_doubt):,} objects {are} not sure"
-        note(ax, f"{which} (belief below {THRESHOLD:g})")
-    if far:
-        note(ax, f"hulls leave out {far:,} object{'s' * (far != 1)} far from their cluster")
 
 
 def classification(
