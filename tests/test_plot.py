@@ -582,15 +582,21 @@ def test_the_map_of_doubt_has_every_object_at_its_parts(threshold):
 
 def test_the_map_of_doubt_with_many_objects_and_clusters_says_what_it_leaves_out():
     rng = np.random.default_rng(0)
-    ax = plot.doubt(EvidentialPartition.from_fuzzy(rng.dirichlet(np.ones(20), size=21_000)))
-    assert "20,000 of 21,000 objects drawn" in ax.get_title(loc="right")
-    assert "21,000" not in ax.get_legend_handles_labels()[1]
-    assert ax.get_legend() is None
-    many = plot.doubt(EvidentialPartition.from_fuzzy(rng.dirichlet(np.ones(3), size=501)))
-    for dots in (ax.collections[0], many.collections[0]):  # no cluster's colour
-        np.testing.assert_allclose(
-            dots.get_facecolor()[:, :3], [to_rgb(GREY)] * len(dots.get_offsets())
-        )
+    few = plot.doubt(EvidentialPartition.from_fuzzy(rng.dirichlet(np.ones(20), size=300)))
+    assert few.get_title(loc="right") == "the 20 clusters are too many to have colours"
+    assert few.get_legend() is None
+    dots = few.collections[0]  # no cluster's colour
+    faces = dots.get_facecolor()[:, :3]
+    np.testing.assert_allclose(faces, [to_rgb(GREY)] * len(dots.get_offsets()))
+    # Of many, cells hold all of them.
+    many = EvidentialPartition.from_fuzzy(rng.dirichlet(np.ones(3), size=21_000))
+    ax = plot.doubt(many)
+    counts = ax.collections[0].get_array()
+    assert counts.sum() == 21_000
+    overlap = many.doubt()["overlap"].to_numpy()
+    expected, _ = np.histogram(overlap, bins=40, range=(0.0, 1.0))
+    np.testing.assert_array_equal(counts.filled(0).reshape(40, 40)[0], expected)
+    assert ax.get_title(loc="right") == "cells, as more than 500 objects would hide each other"
     with pytest.raises(ValueError, match="`threshold` must be a number above 0"):
         plot.doubt(ROUGH, threshold=0)
 
