@@ -497,6 +497,15 @@ def test_the_legend_says_what_ellipses_hold_of_the_objects(opened, page, tmp_pat
     assert told_in_legend(page, "set")[-2:] == told
 
 
+def test_symbols_are_smaller_in_a_small_picture(page):
+    scale = f"size => {bundle(page_modules(), 'symbols.js')}.symbolScale(size)"
+    sizes = [(740, 600), (700, 380), (340, 320), (200, 200)]
+    found = [page.evaluate(scale, {"width": w, "height": h}) for w, h in sizes]
+    assert found[0] == 1.0
+    assert found == sorted(found, reverse=True)
+    assert found[-1] == 0.6  # they are still seen
+
+
 def test_the_picture_has_room_for_the_ellipses(page):
     module = bundle(page_modules(), "projection.js")
     room = """() => {
@@ -533,7 +542,8 @@ def test_a_telephone_shows_bars_and_names_of_models(opened, tmp_path):
     about = {"classes": IRIS.y, "diagnosis": diagnose(model, audit=2, rivals=False)}
     path = write_report(model, tmp_path / "narrow.html", **about)
     page = opened(path, viewport={"width": 400, "height": 800})
-    wanted = ["#clusters td.bar svg", "#audit td.bar svg", "#selection svg.chart:visible text"]
+    assert not page.locator("#clusters .wide td.bar").first.is_visible()  # the words have its room
+    wanted = ["#clusters thead th", "#audit td.bar svg", "#selection svg.chart:visible text"]
     for place in wanted:
         boxes = [found.bounding_box() for found in page.locator(place).all()]
         assert boxes
@@ -1024,3 +1034,23 @@ def test_a_later_failure_is_reported_on_the_page(browser, report):
         page.evaluate("setTimeout(() => credpartReport.store.update({ xAxis: 999 }))")
         page.locator("#failure").wait_for(state="visible", timeout=20_000)
         assert "Reason: Cannot read properties of undefined" in page.inner_text("#failure")
+
+
+@pytest.mark.parametrize(
+    ("theme", "pairs"),
+    [
+        ("light", [("sure", "overlapping"), ("overlapping", "undecided"), ("sure", "undecided")]),
+        ("dark", [("sure", "overlapping"), ("sure", "undecided")]),
+    ],
+)
+def test_words_differ_in_grey_print(opened, report, theme, pairs):
+    page = opened(report, color_scheme=theme)
+    fill = "word => getComputedStyle(document.querySelector(`svg.words .${word}`)).fill"
+
+    def brightness(word):
+        parts = re.findall(r"[\d.]+", page.evaluate(fill, word))[:3]
+        return 0.05 + _luminance(np.array(parts, dtype=float) / 255.0)
+
+    for first, second in pairs:
+        low, high = sorted([brightness(first), brightness(second)])
+        assert high / low > 1.5
