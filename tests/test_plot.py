@@ -256,6 +256,15 @@ def test_ellipses_that_do_not_hold_their_shares_say_so():
     assert not plot.classification(fit_mixture(X, 1, "VVV"), X).get_title("right")
 
 
+def test_overlap_is_no_reason_why_ellipses_would_not_hold_their_shares():
+    # Nearly all that is labelled 1 lies within the ellipse, but the cluster goes on beyond.
+    X = np.random.default_rng(0).standard_normal((600, 2)) + np.repeat(
+        [[0.0, 0.0], [1.8, 0.0]], 300, axis=0
+    )
+    fit = fit_mixture(X, 2, "EII")
+    assert not plot.classification(fit, X).get_title("right")
+
+
 def test_the_legend_says_how_much_of_a_cluster_an_ellipse_holds(iris_fit):
     assert legend(plot.classification(iris_fit, IRIS.X))[-1] == (
         "ellipses: 50 % and 90 % of the\nfitted cluster, if normal"

@@ -188,8 +188,11 @@ def classification(
     told = [
         f"hold{'s' * (len(shares) == 1)} {percents} of the objects of cluster {plain(name)}"
         for k, name in enumerate(scene.names)
-        if (squares := _squares(scene.points[labels == k], means[k], covariances[k])).size
-        and (percents := _unexpected_shares(squares, shares))
+        if (
+            percents := _unexpected_shares(
+                _squares(scene.points, means[k], covariances[k]), posteriors[:, k], shares
+            )
+        )
     ]
     plural = "s" * (len(shares) > 1)
     for text in told[:MOST_TOLD]:
@@ -211,16 +214,18 @@ def _squares(points: Array, mean: Array, covariance: Array) -> Array:
     return np.asarray((gaps * np.linalg.solve(covariance, gaps.T).T).sum(axis=1))
 
 
-def _unexpected_shares(squares: Array, shares: Sequence[float]) -> str:
+def _unexpected_shares(squares: Array, weights: Array, shares: Sequence[float]) -> str:
     """What ellipses hold of the objects with these distances; nothing if it is as expected.
 
+    Objects count by their posterior probabilities: labels would cut off where clusters overlap.
     As `unexpectedShares` of ellipse-shapes.js has it.
 
-    >>> _unexpected_shares(np.zeros(100), [0.5, 0.9])
+    >>> _unexpected_shares(np.zeros(100), np.ones(100), [0.5, 0.9])
     '100 % and 100 %'
     """
-    inside = [float(np.mean(squares <= -2.0 * np.log1p(-share))) for share in shares]
-    by_chance = [2.0 * np.sqrt(share * (1.0 - share) / len(squares)) for share in shares]
+    n = weights.sum()
+    inside = [float(weights @ (squares <= -2.0 * np.log1p(-share))) / n for share in shares]
+    by_chance = [2.0 * np.sqrt(share * (1.0 - share) / n) for share in shares]
     is_other = any(
         abs(held - share) > max(NOTABLE, chance)
         for held, share, chance in zip(inside, shares, by_chance, strict=True)

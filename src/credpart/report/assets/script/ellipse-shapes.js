@@ -1,6 +1,5 @@
 // Ellipses of the normal components in the plane of two axes: where they lie, and what they hold.
 
-import { isOutlier } from "./evidence.js";
 import { memoize } from "./memoize.js";
 
 export const SHARES = [0.5, 0.9]; // of a normal cluster, as in object_maps.py
@@ -48,27 +47,32 @@ export function extents({ centre: [x, y], a, b, c }, share) {
 }
 
 // For each cluster of which the ellipses hold another share of the objects than the model says, by
-// more than 10 points and more than chance: its number, and the shares of its objects.
+// more than 10 points and more than chance: its number, and the shares of its objects.  These count
+// by their posterior probabilities: the label alone would cut off where clusters overlap.
 export const unexpectedShares = memoize(
   ({ data, x, y, shapes }) => ({ data, x, y, shapes }),
-  ({ data, x, y, shapes }) => {
-    const squares = shapes.map(() => []);
-    for (let i = 0; i < data.n; i++) {
-      if (!isOutlier(data, i) && shapes[data.labels[i]]) {
-        const square = squaredDistance(shapes[data.labels[i]], x[i], y[i]);
-        if (Number.isFinite(square)) {
-          squares[data.labels[i]].push(square);
-        }
-      }
-    }
-    return squares
-      .map((all, cluster) => ({ cluster, n: all.length, held: SHARES.map(shareWithin(all)) }))
-      .filter(({ n, held }) => n && held.some((share, k) => isUnexpected(share, SHARES[k], n)));
-  },
+  ({ data, x, y, shapes }) =>
+    shapes
+      .map((shape, cluster) => ({ cluster, ...heldBy(shape, cluster, data, x, y) }))
+      .filter(({ n, held }) => n > 0 && held.some((one, k) => isUnexpected(one, SHARES[k], n))),
 );
 
-const shareWithin = (squares) => (share) =>
-  squares.filter((square) => square <= radiusOf(share) ** 2).length / squares.length;
+function heldBy(shape, cluster, { n: count, fitted }, x, y) {
+  const columns = fitted.length / count;
+  const inside = SHARES.map(() => 0);
+  let n = 0;
+  for (let i = 0; i < count; i++) {
+    const square = squaredDistance(shape, x[i], y[i]);
+    if (Number.isFinite(square)) {
+      const weight = fitted[i * columns + cluster];
+      n += weight;
+      for (let k = 0; k < SHARES.length; k++) {
+        inside[k] += square <= radiusOf(SHARES[k]) ** 2 ? weight : 0;
+      }
+    }
+  }
+  return { n, held: inside.map((sum) => sum / n) };
+}
 
 const isUnexpected = (held, share, n) =>
   Math.abs(held - share) > Math.max(NOTABLE, 2 * Math.sqrt((share * (1 - share)) / n));
