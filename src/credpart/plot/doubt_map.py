@@ -123,7 +123,8 @@ def _draw_regions(ax: Axes, edge: float) -> None:
 def _draw_cells(ax: Axes, points: Array) -> None:
     """Draw cells with their numbers of points, on a log scale."""
     edges = np.linspace(0.0, 1.0, CELLS + 1)
-    counts, _, _ = np.histogram2d(*np.clip(points, 0.0, 1.0).T, bins=(edges, edges))
+    x, y = np.clip(points, 0.0, 1.0).T  # sums of masses may be 1 and a rounding error
+    counts, _, _ = np.histogram2d(x, y, bins=CELLS, range=((0.0, 1.0), (0.0, 1.0)))
     greys = ListedColormap(colormaps["Greys"](np.linspace(FAINTEST, 1.0, 256)))
     filled = np.ma.masked_equal(counts.T, 0.0)
     scale = LogNorm(1.0, max(2.0, float(counts.max())))

@@ -171,7 +171,7 @@ def classification(
     'principal component 1 (73 %)'
     """
     check_numbers(fit)
-    shares = SHARES
+    shares: tuple[float, ...] = SHARES
     if radius is not None:  # chi-squared with two degrees of freedom
         shares = (float(-np.expm1(-(check_positive("radius", radius) ** 2) / 2.0)),)
     values, posteriors = check_data(X).values, fit.posteriors(X)
