@@ -100,8 +100,6 @@ def _dots(table: "pd.DataFrame", label: str, told: str, ax: Axes) -> Axes:
     low, best = lowest_drawn(values.to_numpy()[None]), float(values.iloc[-1])
     span = best - low or 1.0
     edge = low - MARGIN * span
-    if len(values) == 1:  # it has nothing to be compared with
-        ax.set_xticks([best])
     places = np.arange(len(values))
     inside = values.to_numpy() >= low
     ax.hlines(places[inside], edge, best + MARGIN * span, color="#CCCCCC", linewidth=1.0, zorder=1)
@@ -115,6 +113,8 @@ def _dots(table: "pd.DataFrame", label: str, told: str, ax: Axes) -> Axes:
     ax.set(xlim=(edge, best + MARGIN * span), ylim=(-0.7, len(values) - 0.3))
     ax.set_yticks(places, [plain(name) for name in values.index])
     ax.ticklabel_format(axis="x", useOffset=False, style="plain")
+    if len(values) == 1:  # a scale around a single value would mean nothing
+        ax.set_xticks([best], [f"{best:,.1f}"])
     ax.set(xlabel=label, ylabel="model")
     ax.set_title(told, fontsize="medium", loc="left")
     return ax
