@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
 from scipy.spatial import ConvexHull
 from scipy.spatial.distance import squareform
 from scipy.stats import chi2, multivariate_normal
@@ -40,6 +41,7 @@ from credpart.datasets import load_iris, make_mixture2, make_survey
 from credpart.plot._canvas import LONGEST, MOST_MARKERS, shortened
 from credpart.plot._components import along, densities, joint_densities, moments
 from credpart.plot._palette import GREY, SYMBOLS, colours, set_styles, symbols
+from credpart.plot._plane import principal_plane
 from credpart.plot._scene import hull
 from credpart.plot.curves import spread
 from credpart.plot.pairwise import condensed_row
@@ -113,8 +115,11 @@ def test_partition_says_what_is_what():
     ax = plot.partition(ROUGH, PLACES, classes=classes, annotate=[6])
     assert legend(ax) == [
         *("cluster a", "cluster b", "class p", "class q"),
-        *("lower approximation", "upper approximation", "not sure"),
+        "lower approximation:\nmost mass on this cluster,\nsure or not",
+        *("upper approximation", "not sure"),
     ]
+    # A square would be the symbol of a class.
+    assert [type(key) for key in ax.get_legend().legend_handles[:2]] == [Rectangle] * 2
     assert [text.get_text() for text in ax.texts] == ["z"]
     assert ax.get_title("right") == "1 of 7 objects is not sure (belief below 0.9)"
 
@@ -234,11 +239,42 @@ def test_ellipses_are_the_covariances(iris_fit, features):
         assert distances.min() == pytest.approx(4.0, rel=1e-3)
 
 
+def test_ellipses_that_do_not_hold_their_shares_say_so():
+    # Columns are not independent within the one cluster, as EEI has it.
+    x, left, right = np.random.default_rng(0).standard_normal((3, 300))
+    X = np.column_stack([x, x + 0.1 * left, x - 0.1 * right])
+    fit = fit_mixture(X, 1, "EEI")
+    ax = plot.classification(fit, X)
+    view = principal_plane(X)
+    gaps = view.project(X) - view.project(fit.params.means)
+    covariance = view.axes.T @ fit.params.covariances[0] @ view.axes
+    squares = np.einsum("nd,de,ne->n", gaps, np.linalg.inv(covariance), gaps)
+    held = [100 * np.mean(squares <= chi2(2).ppf(share)) for share in (0.5, 0.9)]
+    assert max(abs(held[0] - 50), abs(held[1] - 90)) > 10
+    told = f"ellipses hold {held[0]:.0f} % and {held[1]:.0f} % of the objects of cluster 1"
+    assert ax.get_title("right") == told
+    assert not plot.classification(fit_mixture(X, 1, "VVV"), X).get_title("right")
+
+
+def test_overlap_is_no_reason_why_ellipses_would_not_hold_their_shares():
+    # Nearly all that is labelled 1 lies within the ellipse, but the cluster goes on beyond.
+    X = np.random.default_rng(0).standard_normal((600, 2)) + np.repeat(
+        [[0.0, 0.0], [1.8, 0.0]], 300, axis=0
+    )
+    fit = fit_mixture(X, 2, "EII")
+    assert not plot.classification(fit, X).get_title("right")
+
+
 def test_the_legend_says_how_much_of_a_cluster_an_ellipse_holds(iris_fit):
+    assert legend(plot.classification(iris_fit, IRIS.X))[-1] == (
+        "ellipses: 50 % and 90 % of the\nfitted cluster, if normal"
+    )
     for radius in (0.5, 1.0, 2.0):
         ax = plot.classification(iris_fit, IRIS.X, radius=radius)
         share = 100.0 * chi2(2).cdf(radius**2)  # of squared distances in a plane
-        assert legend(ax)[-1].split() == f"ellipse: {share:.0f} % of a normal cluster".split()
+        assert legend(ax)[-1].split() == (
+            f"ellipse: {share:.0f} % of the fitted cluster, if normal".split()
+        )
 
 
 def test_uncertain_objects_are_large(fitted):
@@ -262,10 +298,33 @@ def test_density_is_that_of_the_projected_mixture(fitted):
         law = multivariate_normal(means[k], covariances[k])
         np.testing.assert_allclose(ours[:, k], law.pdf(SAMPLE.X))
     ax = plot.density(fit, SAMPLE.X)
-    contours = ax.collections[-1]
-    shares = [np.mean(np.exp(fit.log_density(SAMPLE.X)) >= level) for level in contours.levels]
-    np.testing.assert_allclose(shares, [0.9, 0.75, 0.5, 0.25, 0.1], atol=1.5 / 60)
-    assert legend(ax)[0] == "90 % of objects"
+    # Contours hold their shares of the mixture: here of a sample, which differs by chance.
+    at_sample = np.exp(fit.log_density(fit.sample(20_000, random_state=0)[0]))
+    shares = [np.mean(at_sample >= level) for level in ax.collections[-1].levels]
+    np.testing.assert_allclose(shares, [0.9, 0.75, 0.5, 0.25, 0.1], atol=0.015)
+    assert legend(ax) == ["90 %", "75 %", "50 %", "25 %", "10 %"]
+    assert not ax.get_title("right")
+
+
+def test_contours_that_hold_other_shares_of_the_objects_say_so():
+    # Columns are not independent within the one cluster, as EEI has it.
+    x, left, right = np.random.default_rng(0).standard_normal((3, 300))
+    X = np.column_stack([x, x + 0.1 * left, x - 0.1 * right])
+    fit, view = fit_mixture(X, 1, "EEI"), principal_plane(X)
+    ax = plot.density(fit, X)
+    parts = along(fit.components, view.center, view.axes)
+    at_objects = densities(parts, view.project(X)) @ parts.proportions
+    held = np.mean(at_objects >= ax.collections[-1].levels[:, None], axis=1)
+    k = np.abs(held - [0.9, 0.75, 0.5, 0.25, 0.1]).argmax()
+    told = f"the {legend(ax)[k]} contour holds {100 * held[k]:.0f} % of the objects"
+    assert ax.get_title("right") == told
+    assert not plot.density(fit_mixture(X, 1, "VVV"), X).get_title("right")
+
+
+def test_the_ground_is_darker_where_the_density_is_higher(fitted):
+    ground, contours = plot.density(fitted[0], SAMPLE.X).collections[::2]
+    assert (np.diff(ground.get_facecolor()[:, 0]) < 0.0).all()  # valleys are no peaks
+    np.testing.assert_allclose(ground.levels[:-1], contours.levels)
 
 
 @pytest.mark.parametrize("model", ["VVV", "t", "skew-normal", "skew-t"])
@@ -351,10 +410,11 @@ def test_a_family_of_ones_own_is_drawn_among_the_objects(waits):
     assert (x[0], x[-1]) == (one.min(), one.max())
     two = waits[:, :2]
     fit = fit_mixture(two, 2, Exponential)
-    contours = plot.density(fit, two, features=[1, 0]).collections[-1]
-    shares = [np.mean(np.exp(fit.log_density(two)) >= level) for level in contours.levels]
+    ax = plot.density(fit, two, features=[1, 0])
+    assert ax.get_legend().get_title().get_text() == "of the objects\nwithin the contour:"
+    shares = [np.mean(np.exp(fit.log_density(two)) >= each) for each in ax.collections[-1].levels]
     np.testing.assert_allclose(shares, [0.9, 0.75, 0.5, 0.25, 0.1], atol=1.5 / 100)
-    assert len(plot.classification(fit, two).patches) == 2
+    assert len(plot.classification(fit, two).patches) == 4
 
 
 def test_a_family_that_cannot_be_projected_is_drawn_in_two_columns_only(waits):
@@ -488,7 +548,7 @@ def test_calibration_counts_the_pairs_on_the_right_side(fitted):
 
 
 def test_many_pairs_are_drawn_as_a_density_of_all():
-    n = 250
+    n = 100
     intervals = PairwiseIntervals(np.zeros(n * (n - 1) // 2), np.ones(n * (n - 1) // 2), level=0.9)
     partition = EvidentialPartition.from_hard(np.arange(n) % 2)
     ax = plot.approximation(partition, intervals)
@@ -531,29 +591,40 @@ def test_the_map_of_doubt_has_every_object_at_its_parts(threshold):
 
 def test_the_map_of_doubt_with_many_objects_and_clusters_says_what_it_leaves_out():
     rng = np.random.default_rng(0)
-    ax = plot.doubt(EvidentialPartition.from_fuzzy(rng.dirichlet(np.ones(20), size=21_000)))
-    assert "20,000 of 21,000 objects drawn" in ax.get_title(loc="right")
-    assert "21,000" not in ax.get_legend_handles_labels()[1]
-    assert ax.get_legend() is None
-    many = plot.doubt(EvidentialPartition.from_fuzzy(rng.dirichlet(np.ones(3), size=501)))
-    for dots in (ax.collections[0], many.collections[0]):  # no cluster's colour
-        np.testing.assert_allclose(
-            dots.get_facecolor()[:, :3], [to_rgb(GREY)] * len(dots.get_offsets())
-        )
+    few = plot.doubt(EvidentialPartition.from_fuzzy(rng.dirichlet(np.ones(20), size=300)))
+    assert few.get_title(loc="right") == "the 20 clusters are too many to have colours"
+    assert few.get_legend() is None
+    dots = few.collections[0]  # no cluster's colour
+    faces = dots.get_facecolor()[:, :3]
+    np.testing.assert_allclose(faces, [to_rgb(GREY)] * len(dots.get_offsets()))
+    # Of many, cells hold all of them.
+    many = EvidentialPartition.from_fuzzy(rng.dirichlet(np.ones(3), size=21_000))
+    ax = plot.doubt(many)
+    counts = ax.collections[0].get_array()
+    assert counts.sum() == 21_000
+    overlap = many.doubt()["overlap"].to_numpy()
+    expected, _ = np.histogram(overlap, bins=40, range=(0.0, 1.0))
+    np.testing.assert_array_equal(counts.filled(0).reshape(40, 40)[0], expected)
+    assert ax.get_title(loc="right") == "cells, as more than 500 objects would hide each other"
     with pytest.raises(ValueError, match="`threshold` must be a number above 0"):
         plot.doubt(ROUGH, threshold=0)
 
 
-def test_memberships_stack_the_masses_least_specific_first(fitted):
+def test_memberships_stack_the_masses_least_sure_first(fitted):
     partition = fitted[3]
     ax = plot.memberships(partition, most=10)
     rows = [int(tick.get_text()) for tick in ax.get_xticklabels()]
-    doubt = partition.nonspecificity
-    np.testing.assert_allclose(doubt[rows], np.sort(doubt)[::-1][:10])
+    belief = partition.doubt()["belief"].to_numpy()
+    np.testing.assert_allclose(belief[rows], np.sort(belief)[:10])
     np.testing.assert_allclose(ax.patches[-1].get_data().values, 1.0)
     heights = {p.get_label(): p.get_data().values - p.get_data().baseline for p in ax.patches}
     np.testing.assert_allclose(heights["{1}"], partition.masses[rows, 0])
-    assert ax.get_title("right") == "10 of 60 objects"
+    counts = partition.doubt_counts()
+    words = [f"{k} {word}" for word, k in counts.items() if k and word != "sure"]
+    told = f"{60 - counts['sure']} not sure: {', '.join(words)}"
+    assert ax.get_title("right").split("\n") == ["10 of 60 objects", told]
+    sure = plot.memberships(EvidentialPartition.from_hard([0, 1]))
+    assert sure.get_title("right") == "all 2 objects"
 
 
 def test_every_bar_of_very_many_objects_is_one_object():
@@ -624,6 +695,8 @@ def test_selection_draws_the_table_and_names_every_line():
     assert alone.xaxis.get_offset_text().get_text() == ""  # values stand as they are
     alone = plot.selection(select_mixture(IRIS.X, 1, "EII"))
     assert alone.get_title("left") == "only fit: EII with 1 cluster"
+    (tick,) = alone.get_xticklabels()  # its value, and no scale around it
+    assert tick.get_text() == f"{alone.lines[0].get_xdata()[0]:,.1f}"
 
 
 def test_poor_models_do_not_squash_the_others():
@@ -675,13 +748,29 @@ def test_what_the_lower_hull_holds_the_upper_one_holds_too():
     assert polygon(around[ConvexHull(around).vertices]) == polygon(upper)
 
 
+def test_what_the_lower_hull_leaves_out_does_not_widen_the_upper_one():
+    # The far objects are sure, and the objects in doubt spread so wide that they are not far.
+    rng = np.random.default_rng(0)
+    near, far = rng.standard_normal((40, 2)), [[14.0, 0.0]]
+    doubtful = rng.uniform(-9.0, 9.0, (300, 2))
+    rough = EvidentialPartition.from_rough([[1, 0]] * 41 + [[1, 1]] * 300)
+    X = np.vstack([near, far, doubtful])
+    ax = plot.partition(rough, X)
+    assert "hulls leave out 1 object far from their cluster" in ax.get_title("right")
+    for line in (lines(ax, "-")[0], lines(ax, "--")[0]):
+        assert (14.0, 0.0) not in polygon(line)
+    # One that is in doubt does widen it.
+    in_doubt = EvidentialPartition.from_rough([[1, 0]] * 40 + [[1, 1]] * 301)
+    assert (14.0, 0.0) in polygon(lines(plot.partition(in_doubt, X), "--")[0])
+
+
 def test_keys_of_a_matrix_of_pairs_differ_in_grey():
     masses = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     every = EvidentialPartition(masses, [[1, 0], [0, 1], [1, 1], [0, 0]])
     keys = plot.relational(every).get_legend().get_patches()
     grey = np.array([np.dot(key.get_facecolor()[:3], [0.299, 0.587, 0.114]) for key in keys])
-    assert len(grey) == 5
-    assert np.diff(np.sort(grey)).min() > 0.09
+    assert len(grey) == 7
+    assert np.diff(np.sort(grey[:4])).min() > 0.09  # those that are no mixtures
 
 
 def test_names_of_columns_that_begin_alike_stay_apart(calibrated):
@@ -711,17 +800,18 @@ def test_relational_tells_unknown_from_apart():
     same, apart, unknown = image[0, 0], image[0, 1], image[0, 2]
     assert len({tuple(np.round(colour, 3)) for colour in (same, apart, unknown)}) == 3
     assert legend(ax) == [
-        *("same cluster", "different clusters", "unknown", "half same, half different")
+        *("same cluster", "different clusters", "unknown", "half same, half different"),
+        *("half same, half unknown", "half different, half unknown"),
     ]
     assert ax.images[0].get_interpolation() == "antialiased"  # else rows are dropped
     half = EvidentialPartition([[1, 0], [0.5, 0.5]], [[1, 0], [0, 1]])
     ax_of_half = plot.relational(half)
-    key = ax_of_half.get_legend().get_patches()[-1]
+    key = ax_of_half.get_legend().get_patches()[3]
     np.testing.assert_allclose(key.get_facecolor()[:3], ax_of_half.images[0].get_array()[0, 1])
     # An outlier is none of them, and the legend says so.
     with_outlier = EvidentialPartition([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 0], [0, 1], [0, 0]])
     ax = plot.relational(with_outlier)
-    assert legend(ax)[-2] == "no cluster: an outlier"
+    assert legend(ax)[3] == "no cluster: an outlier"
     empty = ax.images[0].get_array()[0, 2]
     assert np.abs(np.array([same, apart, unknown]) - empty).max(axis=1).min() > 0.3
 
@@ -745,11 +835,14 @@ def test_one_column_has_a_band_for_each_cluster():
         belief, plausibility = (line.get_ydata() for line in ax.lines[2 * k : 2 * k + 2])
         np.testing.assert_array_equal(belief, ROUGH.belief()[order, k])
         np.testing.assert_array_equal(plausibility, ROUGH.plausibility()[order, k])
-    assert legend(ax) == ["cluster a", "cluster b"]
+    assert legend(ax) == ["cluster a", "cluster b", "belief to plausibility", "not sure"]
+    rings = ax.collections[-1]
+    np.testing.assert_array_equal(rings.get_offsets()[:, 0], PLACES[[6], 0])
+    assert ax.get_title("right") == "1 of 7 objects is not sure (belief below 0.9)"
     with_outlier = EvidentialPartition([[1, 0], [0, 1]], [[1], [0]])
     ax = plot.one_column(with_outlier, [[0.0], [5.0]])
-    assert legend(ax) == ["cluster 1", "outlier"]
-    np.testing.assert_allclose(ax.collections[-1].get_offsets()[:, 0], [5.0])
+    assert legend(ax) == ["cluster 1", "belief to plausibility", "not sure", "outlier"]
+    np.testing.assert_allclose(ax.collections[-2].get_offsets()[:, 0], [5.0])
     with pytest.raises(ValueError, match="`feature` must be one column, by name or number, of"):
         plot.one_column(ROUGH, PLACES)
 
@@ -770,8 +863,8 @@ def test_one_of_several_columns_has_a_line_for_each_object_and_cluster():
 def test_many_objects_without_names_have_their_ranks_below():
     rough = EvidentialPartition.from_rough([[1, 0]] * 70 + [[1, 1]] * 10)
     named, ranked = plot.memberships(rough, most=5), plot.memberships(rough, most=None)
-    assert named.get_xlabel().startswith("object, least specific (mass on no or several")
-    assert ranked.get_xlabel() == "rank of the object, the least specific first"
+    assert named.get_xlabel().startswith("object, the least sure")
+    assert ranked.get_xlabel() == "rank of the object, the least sure first"
     assert plot.memberships(rough, most=None, order="index").get_xlabel() == "object"
 
 
@@ -785,7 +878,12 @@ def test_profile_shows_the_largest_cluster_and_the_best_column_first(calibrated)
     heads = [tick.get_text().split("\n") for tick in ax.get_xticklabels()]
     assert heads == [[str(k), str(n)] for k, n in frame["cluster"]["objects"].items()]
     assert len(ax.texts) == shown.size
-    assert ax.get_xlabel().endswith("in the cells: mean")
+    told = "in the cells: mean; ▲ ▼: 0.5 or more above or below all objects"
+    assert ax.get_xlabel().endswith(told)
+    marks = np.array([text.get_text()[-1] for text in ax.texts]).reshape(shown.shape)
+    assert (shown >= 0.5).any()
+    np.testing.assert_array_equal(marks == "▲", shown >= 0.5)
+    np.testing.assert_array_equal(marks == "▼", shown <= -0.5)
     one = plot.profile(calibrated, most=1)
     assert one.get_title("right").startswith("1 column")
     label = one.figure.axes[-1].yaxis.label
@@ -877,11 +975,12 @@ def test_text_of_a_density_of_pairs_lies_within_the_figure():
     intervals = PairwiseIntervals(np.zeros(n * (n - 1) // 2), np.ones(n * (n - 1) // 2), level=0.9)
     ax = plot.approximation(EvidentialPartition.from_hard(np.arange(n) % 2), intervals)
     ax.figure.draw_without_rendering()
-    beside = ax.figure.axes[1]
+    (beside,) = ax.child_axes
     for text in (ax.yaxis.label, beside.yaxis.label, ax.xaxis.label):
         box = text.get_window_extent()
         assert box.x0 >= 0
         assert box.x1 <= ax.figure.bbox.x1
+    assert beside.get_window_extent().height == pytest.approx(ax.get_window_extent().height)
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from credpart.report.charts import (
     SHADES,
     WIDE,
     _shade_of,
+    criterion_rows,
     density_shades,
     nice_ticks,
     selection_chart,
@@ -444,3 +445,16 @@ def test_shades_hold_every_pair_once():
     cells = sum(shade.path.count("M") for shade in density_shades(x, y))
     occupied = {(int(40 * a), int(40 * b)) for a, b in zip(x, y, strict=True)}
     assert cells == len(occupied)
+
+
+def test_bars_of_a_criterion_are_cut_so_that_a_poor_model_does_not_squeeze_the_others():
+    values = {"VEV": [0.0], "VVV": [-10.0], "EEE": [-40.0], "VVI": [-60.0], "EII": [-5000.0]}
+    rows = {row.name: row for row in criterion_rows(selection_of(values))}
+    assert list(rows) == list(values)
+    assert float(rows["EEE"].share) == pytest.approx(100.0 / 3.0, abs=0.1)  # the median gap
+    assert (rows["EII"].share, rows["EII"].gap) == ("100.0", "5,000.0 (bar cut)")
+    assert rows["VVI"].gap == "60.0"
+    # Where no model is far below the others, the longest bar is that of the worst.
+    del values["EII"]
+    shares = [row.share for row in criterion_rows(selection_of(values))]
+    assert shares == ["0.0", "16.7", "66.7", "100.0"]

@@ -19,7 +19,7 @@ import pytest
 from matplotlib.colors import to_hex, to_rgb
 from PIL import Image
 
-from credpart import CalibratedClustering, diagnose
+from credpart import CalibratedClustering, diagnose, plot
 from credpart._rivals import CHANGES, COLUMNS, Rivals
 from credpart.cli.folder import masses_table
 from credpart.cli.spreadsheet import write_csv
@@ -468,8 +468,10 @@ def test_ellipses_have_names_where_colours_are_no_clusters(page, colour):
     _, content = saved(page, "#save-svg")
     root = ElementTree.fromstring(content)  # noqa: S314  the page of this test made it
     plot = next(element for element in root.iter() if element.get("clip-path"))
-    ellipses = [e for e in plot if e.get("d", "").count("L") == 72]
+    outlines = [e for e in plot if e.get("d", "").count("L") == 72]
+    halos, ellipses = outlines[::2], outlines[1::2]
     assert len(ellipses) == 6
+    assert {halo.get("stroke") for halo in halos} == {"#ffffff"}
     names = set(saved_words(page, "bold"))
     shown = {ellipse.get("stroke") for ellipse in ellipses}
     if colour == "set":
@@ -479,6 +481,43 @@ def test_ellipses_have_names_where_colours_are_no_clusters(page, colour):
         assert shown == {"#565e68"}
         assert names == {"1", "2", "3"}
         assert any("the cluster named in them" in word for word in saved_words(page))
+
+
+def test_the_legend_says_what_ellipses_hold_of_the_objects(opened, page, tmp_path):
+    meaning = "ellipses: 50 % and 90 % of a cluster, under the model"
+    assert told_in_legend(page, "set")[-1] == meaning
+    # Columns are not independent within the one cluster, as EEI has it.
+    x, left, right = np.random.default_rng(0).standard_normal((3, 300))
+    X = np.column_stack([x, x + 0.1 * left, x - 0.1 * right])
+    model = CalibratedClustering(1, model="EEI", n_replicates=20, random_state=0).fit(X)
+    page = opened(write_report(model, tmp_path / "dependent.html"))
+    held = plot.classification(model.mixture_, X).get_title("right")
+    shares = re.fullmatch("ellipses hold (.*) of the objects of cluster 1", held)[1]
+    told = [meaning, f"but in cluster 1: {shares} of its objects"]
+    assert told_in_legend(page, "set")[-2:] == told
+
+
+def test_symbols_are_smaller_in_a_small_picture(page):
+    scale = f"size => {bundle(page_modules(), 'symbols.js')}.symbolScale(size)"
+    sizes = [(740, 600), (700, 380), (340, 320), (200, 200)]
+    found = [page.evaluate(scale, {"width": w, "height": h}) for w, h in sizes]
+    assert found[0] == 1.0
+    assert found == sorted(found, reverse=True)
+    assert found[-1] == 0.6  # they are still seen
+
+
+def test_the_picture_has_room_for_the_ellipses(page):
+    module = bundle(page_modules(), "projection.js")
+    room = """() => {
+        const { state } = credpartReport.store;
+        const { fullView, shapesOf } = %s;
+        return [fullView(state), shapesOf(state).map(({ centre, a }) => [centre[0], a])];
+    }"""
+    view, shapes = page.evaluate(room % module)
+    radius = np.sqrt(-2.0 * np.log(0.1))  # of the ellipse of 90 %
+    ends = np.array([[x - radius * a, x + radius * a] for x, a in shapes])
+    assert view["x"][0] < ends.min()
+    assert view["x"][1] > ends.max()
 
 
 def test_a_set_of_several_has_two_rings(page, model):
@@ -503,7 +542,8 @@ def test_a_telephone_shows_bars_and_names_of_models(opened, tmp_path):
     about = {"classes": IRIS.y, "diagnosis": diagnose(model, audit=2, rivals=False)}
     path = write_report(model, tmp_path / "narrow.html", **about)
     page = opened(path, viewport={"width": 400, "height": 800})
-    wanted = ["#clusters td.bar svg", "#audit td.bar svg", "#selection svg.chart:visible text"]
+    assert not page.locator("#clusters .wide td.bar").first.is_visible()  # the words have its room
+    wanted = ["#clusters thead th", "#audit td.bar svg", "#selection svg.chart:visible text"]
     for place in wanted:
         boxes = [found.bounding_box() for found in page.locator(place).all()]
         assert boxes
@@ -994,3 +1034,23 @@ def test_a_later_failure_is_reported_on_the_page(browser, report):
         page.evaluate("setTimeout(() => credpartReport.store.update({ xAxis: 999 }))")
         page.locator("#failure").wait_for(state="visible", timeout=20_000)
         assert "Reason: Cannot read properties of undefined" in page.inner_text("#failure")
+
+
+@pytest.mark.parametrize(
+    ("theme", "pairs"),
+    [
+        ("light", [("sure", "overlapping"), ("overlapping", "undecided"), ("sure", "undecided")]),
+        ("dark", [("sure", "overlapping"), ("sure", "undecided")]),
+    ],
+)
+def test_words_differ_in_grey_print(opened, report, theme, pairs):
+    page = opened(report, color_scheme=theme)
+    fill = "word => getComputedStyle(document.querySelector(`svg.words .${word}`)).fill"
+
+    def brightness(word):
+        parts = re.findall(r"[\d.]+", page.evaluate(fill, word))[:3]
+        return 0.05 + _luminance(np.array(parts, dtype=float) / 255.0)
+
+    for first, second in pairs:
+        low, high = sorted([brightness(first), brightness(second)])
+        assert high / low > 1.5

@@ -100,7 +100,7 @@ def _add_figures(section: Section, bench: Bench, data: Any, fit: Any) -> None:
     _, estimator, partition = calibrated("diabetes", fit.model, "paper", 0, bench.size(40, 1000))
     section.figure(
         "figure-19",
-        lambda: matrix_of(plot.classification, fit, data.X),
+        lambda: matrix_of(plot.classification, fit, data.X, radius=1.0),
         "Figure 19: the mixture VVV with three components; ellipses of covariance.",
     )
     section.figure(

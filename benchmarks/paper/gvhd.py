@@ -123,7 +123,7 @@ def _add_figures(section: Section, X: Any, selection: Any, model: Any) -> None:
     )
     section.figure(
         "figure-23",
-        lambda: matrix_of(plot.classification, model.mixture_, X),
+        lambda: matrix_of(plot.classification, model.mixture_, X, radius=1.0),
         "Figure 23: the mixture VVV with seven components; ellipses of covariance.",
     )
     section.figure(

@@ -126,7 +126,7 @@ def _add_figures(section: Section, bench: Bench, iris: Any, fit: Any) -> None:
     hulls = "hulls of lower (solid) and upper (broken) approximations; symbols are species"
     section.figure(
         "figure-14",
-        lambda: matrix_of(plot.classification, fit, iris.X),
+        lambda: matrix_of(plot.classification, fit, iris.X, radius=1.0),
         "Figure 14: the mixture VEV with three components; ellipses of covariance.",
     )
     section.figure(

@@ -10,12 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
-from credpart._arrays import Array, IntArray
+from credpart._arrays import Array, BoolArray, IntArray
+from credpart.partition.doubt import THRESHOLD
 from credpart.plot._palette import GREY, SYMBOLS, symbols
 
 MOST_MARKERS = 20_000  # more hide each other: then a sample or a density is drawn
+MOST_DOTS = 4_000  # pairs above which dots lie on each other
 MOST_CLUSTERS_IN_LEGEND = 12  # more are named where they are
 RASTER = 2_000  # markers above which a vector file would be slow to open
 MOST_SYMBOLS = 5_000  # objects above which symbols are too small to be told apart
@@ -89,20 +92,35 @@ def draw_markers(
     )
 
 
-def draw_cloud(ax: Axes, x: Array, y: Array, unit: str = "pairs") -> None:
-    """Draw few pairs of values as dots, many as their density: all of them count."""
-    if len(x) <= MOST_MARKERS:
+def draw_cloud(ax: Axes, x: Array, y: Array) -> None:
+    """Draw few pairs of objects as dots, many as their density: all of them count."""
+    if len(x) <= MOST_DOTS:
         ax.plot(x, y, ".", color="#0072B2", markersize=3, alpha=0.5, rasterized=len(x) > RASTER)
         return
     extent = (0.0, 1.0, 0.0, 1.0)
     cells = ax.hexbin(x, y, gridsize=60, bins="log", mincnt=1, cmap="cividis", extent=extent)
-    ax.figure.colorbar(cells, ax=ax, label=f"{unit} in a cell")
+    bar_beside(ax, cells, "pairs in a cell")
+
+
+def bar_beside(ax: Axes, cells: Any, label: str) -> None:
+    """Draw what colours mean beside the picture, as high as it is."""
+    place = ax.inset_axes((1.04, 0.0, 0.04, 1.0))
+    ax.figure.colorbar(cells, cax=place, label=label)
 
 
 def note(ax: Axes, text: str) -> None:
     """Say above the picture what it does not show, below what was said before."""
     said = ax.get_title("right")
     ax.set_title(f"{said}\n{text}" if said else text, loc="right", **NOTE)
+
+
+def tell_doubt(ax: Axes, in_doubt: BoolArray) -> None:
+    """Say how many objects are not sure, if any are."""
+    doubtful = int(in_doubt.sum())
+    if doubtful:
+        are = "is" if doubtful == 1 else "are"
+        which = f"{doubtful:,} of {len(in_doubt):,} objects {are} not sure"
+        note(ax, f"{which} (belief below {THRESHOLD:g})")
 
 
 def name_places(ax: Axes, names: Sequence[str], places: Array, size: Any = "small") -> None:
@@ -121,12 +139,19 @@ def marker_key(
     return line
 
 
-def cluster_keys(names: Sequence[str], palette: Array, symbol: str | None = None) -> list[Line2D]:
-    """Return legend entries for clusters, with their own symbols or all with one."""
-    marks = [symbol or SYMBOLS[code] for code in symbols(np.arange(len(names)))]
+def cluster_keys(names: Sequence[str], palette: Array) -> list[Line2D]:
+    """Return legend entries for clusters with their symbols."""
     return [
-        marker_key(f"cluster {plain(name)}", mark, colour)
-        for name, mark, colour in zip(names, marks, palette, strict=True)
+        marker_key(f"cluster {plain(name)}", SYMBOLS[code], colour)
+        for name, code, colour in zip(names, symbols(np.arange(len(names))), palette, strict=True)
+    ]
+
+
+def cluster_patches(names: Sequence[str], palette: Array) -> list[Patch]:
+    """Return legend entries for clusters where symbols say something else."""
+    return [
+        Patch(facecolor=colour, label=f"cluster {plain(name)}")
+        for name, colour in zip(names, palette, strict=True)
     ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
-from matplotlib.patches import Ellipse
+from matplotlib.patches import Ellipse, Patch
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull, QhullError
@@ -22,6 +22,7 @@ from credpart.plot._canvas import (
     MOST_SYMBOLS,
     beside,
     cluster_keys,
+    cluster_patches,
     draw_objects,
     drawn_rows,
     marker_area,
@@ -134,10 +135,11 @@ class Scene:
 
     def finish(self, keys: Sequence[Any]) -> Axes:
         """Label the axes, name clusters, classes and what ``keys`` stand for, return the Axes."""
-        mark = "s" if self.classes or self.dotted else None
-        entries = []
+        by_colour = bool(self.classes) or self.dotted  # then symbols are not those of clusters
+        entries: list[Any] = []
         if len(self.names) <= MOST_CLUSTERS_IN_LEGEND:
-            entries = cluster_keys(self.names, self.palette, mark)
+            make_keys = cluster_patches if by_colour else cluster_keys
+            entries = [*make_keys(self.names, self.palette)]
             for k in np.setdiff1d(np.arange(len(entries)), self.labels):
                 # It may have a hull or an ellipse nevertheless, of this colour.
                 label = f"{entries[k].get_label()} (no objects)"
@@ -147,7 +149,8 @@ class Scene:
             for name, code in zip(self.classes, symbols(np.arange(len(self.classes))), strict=True)
         ]
         if (self.labels < 0).any():
-            entries.append(marker_key("outlier", mark or SYMBOLS[OUTLIER_SYMBOL], GREY))
+            outlier = marker_key("outlier", SYMBOLS[OUTLIER_SYMBOL], GREY)
+            entries.append(Patch(facecolor=GREY, label="outlier") if by_colour else outlier)
         beside(self.ax, [*entries, *keys])
         if self.named:
             present = np.unique(self.labels[self.labels >= 0])
@@ -216,5 +219,5 @@ def ellipse(mean: Array, covariance: Array, radius: float, colour: Any) -> Ellip
     narrow, wide = 2.0 * radius * np.sqrt(variances)
     return Ellipse(
         (float(mean[0]), float(mean[1])), wide, narrow, angle=angle, fill=False,
-        edgecolor=colour, linewidth=1.5, path_effects=[HALO],
+        edgecolor=colour, linewidth=1.5, path_effects=[HALO], zorder=2.5,
     )  # fmt: skip

@@ -10,6 +10,8 @@ from credpart._arrays import Array, BoolArray, IntArray
 from credpart._checks import check_choice, check_integer
 from credpart.focal import EMPTY, set_names
 from credpart.partition import EvidentialPartition
+from credpart.partition.describe import partition_doubt
+from credpart.partition.doubt import THRESHOLD, WORDS, word_codes
 from credpart.plot._canvas import beside, new_axes, note, object_names, plain
 from credpart.plot._palette import set_styles
 
@@ -21,7 +23,10 @@ NO_CLUSTER = f"{EMPTY} (no cluster)"
 # How sets without a filling of their own are shown together: clusters alone are overlap, sets of
 # several are what is undecided, and these are different kinds of doubt.
 OTHERS: Mapping[str, tuple[Callable[[IntArray], BoolArray], dict[str, Any]]] = {
-    "{n} other single cluster{s}": (lambda sizes: sizes == 1, {"facecolor": "#9A9A9A"}),
+    "{n} other single cluster{s}": (
+        lambda sizes: sizes == 1,
+        {"facecolor": "#9A9A9A", "hatch": "||||"},
+    ),
     "{n} other set{s} of several": (
         lambda sizes: sizes > 1,
         {"facecolor": "#E4E4E4", "hatch": "////"},
@@ -32,12 +37,12 @@ OTHER_EDGE: dict[str, Any] = {"edgecolor": "#5A5A5A", "linewidth": 0.4}
 
 
 def _by_ambiguity(partition: EvidentialPartition) -> IntArray:
-    """The least specific objects first; of equals, those with the weakest largest mass."""
-    return np.lexsort((partition.masses.max(axis=1), -partition.nonspecificity))
+    """The least sure objects first; of equals, the least specific ones."""
+    return np.lexsort((-partition.nonspecificity, partition_doubt(partition).belief))
 
 
 ORDERS: Mapping[str, tuple[str, Callable[[EvidentialPartition], IntArray]]] = {
-    "ambiguity": ("object, least specific (mass on no or several clusters) first", _by_ambiguity),
+    "ambiguity": ("object, the least sure (lowest belief) first", _by_ambiguity),
     "index": ("object", lambda partition: np.arange(partition.n_objects)),
 }
 
@@ -57,14 +62,14 @@ def memberships(
     most: int | None = 60,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the mass function of each object as a stacked bar, the least specific first.
+    """Draw the mass function of each object as a stacked bar, the least sure first.
 
     Parameters
     ----------
     partition : EvidentialPartition
         The partition.
     order : {"ambiguity", "index"}
-        By nonspecificity, or as the objects stand.
+        By belief, as in the table of the report, or as the objects stand.
     most : int, optional
         How many objects to draw; None draws all.
     ax : Axes, optional
@@ -74,7 +79,8 @@ def memberships(
     -------
     Axes
         At most 12 sets, those with most mass, have fillings of their own; of the others, single
-        clusters are shown together, and so are sets of several.  A bar is one object: of more
+        clusters are shown together, and so are sets of several.  A note counts the objects that are
+        not sure, by the words of `EvidentialPartition.doubt`.  A bar is one object: of more
         than 600 objects, 600 are drawn that are evenly spaced in the order, at their ranks, and a
         note says so.
 
@@ -100,13 +106,26 @@ def memberships(
         names = object_names(partition.index, rows)
         ax.set_xticks(range(most), names, rotation=90, fontsize="x-small")
     elif order == "ambiguity":  # ticks are numbers, but not those of the objects
-        ax.set_xlabel("rank of the object, the least specific first")
+        ax.set_xlabel("rank of the object, the least sure first")
     drawn = f"{most:,} of {n:,} objects" if most < n else f"all {n:,} objects"
     if most > MOST_BARS:
         first = f"{n:,}" if most == n else f"the first {most:,} of {n:,}"
         drawn = f"{MOST_BARS} of {first} objects, evenly spaced in this order"
     note(ax, drawn)
+    _tell_doubt(ax, partition)
     return ax
+
+
+def _tell_doubt(ax: Axes, partition: EvidentialPartition) -> None:
+    """Count the objects that are not sure, by word; nothing if all are."""
+    codes = word_codes(partition_doubt(partition), THRESHOLD)
+    counts = np.bincount(codes, minlength=len(WORDS))
+    doubtful = len(codes) - int(counts[WORDS.index("sure")])
+    if doubtful:
+        told = [
+            f"{k:,} {word}" for k, word in zip(counts, WORDS, strict=True) if k and word != "sure"
+        ]
+        note(ax, f"{doubtful:,} not sure: {', '.join(told)}")
 
 
 def _layers(partition: EvidentialPartition, rows: IntArray) -> list[Layer]:

@@ -113,6 +113,8 @@ def _dots(table: "pd.DataFrame", label: str, told: str, ax: Axes) -> Axes:
     ax.set(xlim=(edge, best + MARGIN * span), ylim=(-0.7, len(values) - 0.3))
     ax.set_yticks(places, [plain(name) for name in values.index])
     ax.ticklabel_format(axis="x", useOffset=False, style="plain")
+    if len(values) == 1:  # a scale around a single value would mean nothing
+        ax.set_xticks([best], [f"{best:,.1f}"])
     ax.set(xlabel=label, ylabel="model")
     ax.set_title(told, fontsize="medium", loc="left")
     return ax

@@ -5,25 +5,36 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from credpart._arrays import Array
 from credpart._checks import check_data
 from credpart._messages import Message, Name
-from credpart.errors import InputError
+from credpart.errors import InputError, UnsupportedError
 from credpart.mixture.fit import MixtureFit
-from credpart.plot._canvas import MOST_CLUSTERS_IN_LEGEND, beside, draw_objects, new_axes, plain
+from credpart.plot._canvas import (
+    MOST_CLUSTERS_IN_LEGEND,
+    beside,
+    draw_objects,
+    new_axes,
+    note,
+    plain,
+)
 from credpart.plot._components import along, check_numbers, densities, joint_densities
 from credpart.plot._palette import GREY, colours
 from credpart.plot._plane import Plane, check_view, feature_names, plane
 from credpart.plot._scene import Features
 
-GRID = 120  # points along an axis
-SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)  # of the objects, within the contours
+GRID = 160  # points along an axis
+SHARES = (0.9, 0.75, 0.5, 0.25, 0.1)  # of the mixture, within the contours
+N_SAMPLE = 20_000  # objects drawn from the mixture, that give the levels of the contours
+NOTABLE = 0.1  # difference between a share of the mixture and that of the objects
+GROUND = (0.05, 0.45)  # of a scale of greys: the lowest and the highest fill between contours
+WIDTHS = (0.8, 2.2)  # of the lowest and of the highest contour
 
 
 def density(fit: MixtureFit, X: Any, *, features: Features = None, ax: Axes | None = None) -> Axes:
-    """Draw the density of a mixture, in a plane as contours that hold given shares of objects.
+    """Draw the density of a mixture, in a plane as contours that hold given shares of it.
 
     Parameters
     ----------
@@ -33,6 +44,14 @@ def density(fit: MixtureFit, X: Any, *, features: Features = None, ax: Axes | No
         the range of the objects.
     X, features, ax
         As in `partition`; one column is drawn as a curve over a histogram.
+
+    Returns
+    -------
+    Axes
+        The ground is the darker, and a contour the wider, the higher the density.  Where a contour
+        holds another share of the objects, by more than 10 points and more than chance, a note says
+        so: then the mixture does not fit the objects.  Of a family without `MixtureFamily.sample`
+        the shares are those of the objects.
 
     Examples
     --------
@@ -51,7 +70,7 @@ def density(fit: MixtureFit, X: Any, *, features: Features = None, ax: Axes | No
 def _curve(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
     table = check_data(X)
     values = table.values[:, 0]
-    places = np.linspace(*_range(fit, values), 4 * GRID)
+    places = np.linspace(*_range(fit, values), 2 * GRID)
     parts = joint_densities(fit, places[:, None])
     ax.hist(values, bins="auto", density=True, color="#DDDDDD", label="objects")
     ax.plot(places, parts.sum(axis=1), color="black", label="mixture")
@@ -83,19 +102,45 @@ def _contours(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
     points = view.project(table.values)
     x, y = (np.linspace(*_range(fit, side), GRID) for side in points.T)
     places = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    heights, at_objects = (_density_in(fit, view, where) for where in (places, points))
-    levels = {float(np.quantile(at_objects, 1.0 - share)): share for share in SHARES}
-    grey = np.full((len(points), 3), 0.75)
+    reference, whose = _reference(fit, points, view)
+    heights, at_objects, at_reference = (
+        _density_in(fit, view, where) for where in (places, points, reference)
+    )
+    shares = np.array(SHARES)
+    levels = np.quantile(at_reference, 1.0 - shares)
+    heights = heights.reshape(GRID, GRID)
+    ground = colormaps["Greys"](np.linspace(*GROUND, len(levels)))
+    ax.contourf(x, y, heights, [*levels, np.inf], colors=ground, zorder=0)
+    grey = np.full((len(points), 3), 0.35)
     draw_objects(ax, points, grey, np.zeros(len(points), dtype=np.intp))
     shades = colormaps["cividis"](np.linspace(0.6, 0.0, len(levels)))
-    ax.contour(x, y, heights.reshape(GRID, GRID), sorted(levels), colors=shades)
+    widths = np.linspace(*WIDTHS, len(levels))
+    ax.contour(x, y, heights, levels, colors=shades, linewidths=widths, zorder=2)
     keys = [
-        Line2D([], [], color=shade, label=f"{100 * levels[level]:.0f} % of objects")
-        for level, shade in zip(sorted(levels), shades, strict=True)
+        Patch(facecolor=fill, edgecolor=shade, linewidth=width, label=f"{100.0 * share:.0f} %")
+        for share, fill, shade, width in zip(shares, ground, shades, widths, strict=True)
     ]
-    beside(ax, keys, "within the contour:")
+    beside(ax, keys, f"of the {whose}\nwithin the contour:")
+    held = (at_objects >= levels[:, None]).mean(axis=1)
+    by_chance = 2.0 * np.sqrt(shares * (1.0 - shares) / len(points))
+    far = np.abs(held - shares)
+    if (far > np.maximum(NOTABLE, by_chance)).any():
+        k = int(far.argmax())
+        note(
+            ax,
+            f"the {100.0 * shares[k]:.0f} % contour holds {100.0 * held[k]:.0f} % of the objects",
+        )
     ax.set(xlabel=plain(view.labels[0]), ylabel=plain(view.labels[1]))
     return ax
+
+
+def _reference(fit: MixtureFit, points: Array, view: Plane) -> tuple[Array, str]:
+    """Places whose shares the contours hold: a sample of the mixture, else the objects."""
+    try:
+        sample, components = fit.sample(N_SAMPLE, random_state=0)
+    except UnsupportedError:  # a family of one's own
+        return points, "objects"
+    return view.project(sample[components >= 0]), "mixture"
 
 
 def _density_in(fit: MixtureFit, view: Plane, places: Array) -> Array:

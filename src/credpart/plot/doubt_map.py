@@ -3,9 +3,11 @@
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
+from matplotlib.colors import ListedColormap, LogNorm, to_rgb
 
+from credpart._arrays import Array
 from credpart._checks import check_threshold
 from credpart.focal import check_cluster_names
 from credpart.partition import EvidentialPartition
@@ -13,6 +15,7 @@ from credpart.partition.describe import partition_doubt
 from credpart.partition.doubt import THRESHOLD, WORDS, possible_words, word_codes
 from credpart.plot._canvas import (
     MOST_CLUSTERS_IN_LEGEND,
+    bar_beside,
     beside,
     cluster_keys,
     draw_objects,
@@ -24,6 +27,9 @@ from credpart.plot._canvas import (
 from credpart.plot._palette import GREY, OUTLIER_SYMBOL, SYMBOLS, colours
 
 MOST_TOLD = 500  # objects whose clusters can be told apart where many lie near the corner
+CELLS = 40  # each way, as in the report
+FAINTEST = 0.25  # of a scale of greys: a cell of one object is seen, too
+OUTSIDE = 0.545  # half the sum of the coordinates of words above the triangle, where nothing lies
 SURE = -0.045  # height of that word, below the corner: within it objects would hide it
 BORDER: dict[str, Any] = {"color": GREY, "linewidth": 0.8}
 
@@ -47,10 +53,9 @@ def doubt(
     Axes
         Sure objects lie below the broken line in the corner, overlapping ones along the horizontal
         axis and undecided ones along the vertical one.  Colours and symbols are clusters, if there
-        are at most twelve and at most 500 objects; else all are grey.  Outlying objects are left
-        out, since they may lie in the corner of the sure ones, and a note says how many they are.
-        Of more than 20 000 objects a random sample is drawn, and a note says so; the counts are
-        those of all.
+        are at most twelve.  More than 500 objects are drawn as cells, with their counts on a log
+        scale.  Outlying objects are left out, since they may lie in the corner of the sure ones,
+        and a note says how many they are; the counts are those of all.
 
     Examples
     --------
@@ -77,8 +82,12 @@ def doubt(
         if (labels < 0).any():
             keys.append(marker_key("in no cluster", SYMBOLS[OUTLIER_SYMBOL], GREY))
         beside(ax, keys)
-    else:  # colours that lie on each other, or that no legend explains, would say nothing
+    elif len(codes) <= MOST_TOLD:  # colours that no legend explains would say nothing
         draw_objects(ax, points, with_grey[np.full(len(points), -1)], np.zeros_like(labels))
+        note(ax, f"the {len(names):,} clusters are too many to have colours")
+    else:
+        _draw_cells(ax, points)
+        note(ax, f"cells, as more than {MOST_TOLD} objects would hide each other")
     left_out = int((~shown).sum())
     if left_out:
         note(ax, f"without the {left_out:,} outlying object{'s' * (left_out != 1)}")
@@ -103,5 +112,21 @@ def _draw_regions(ax: Axes, edge: float) -> None:
     ax.plot([0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 1.0], **BORDER)
     ax.plot([0.0, edge], [edge, 0.0], "--", **BORDER)
     ax.plot([edge / 2.0, 0.5], [edge / 2.0, 0.5], "--", **BORDER)
-    places = [[0.17, 0.66], [0.68, 0.13], [edge / 2.0, SURE]]
-    name_places(ax, ["undecided", "overlapping", "sure"], np.array(places))
+    name_places(ax, ["sure"], np.array([[edge / 2.0, SURE]]))
+    for word, shift in (("undecided", -0.25), ("overlapping", 0.25)):
+        ax.text(
+            OUTSIDE + shift, OUTSIDE - shift, word, fontsize="small", rotation=-45.0,
+            ha="center", va="center",
+        )  # fmt: skip
+
+
+def _draw_cells(ax: Axes, points: Array) -> None:
+    """Draw cells with their numbers of points, on a log scale."""
+    edges = np.linspace(0.0, 1.0, CELLS + 1)
+    x, y = np.clip(points, 0.0, 1.0).T  # sums of masses may be 1 and a rounding error
+    counts, _, _ = np.histogram2d(x, y, bins=CELLS, range=((0.0, 1.0), (0.0, 1.0)))
+    greys = ListedColormap(colormaps["Greys"](np.linspace(FAINTEST, 1.0, 256)))
+    filled = np.ma.masked_equal(counts.T, 0.0)
+    scale = LogNorm(1.0, max(2.0, float(counts.max())))
+    cells = ax.pcolormesh(edges, edges, filled, cmap=greys, norm=scale, zorder=0.5)
+    bar_beside(ax, cells, "objects in a cell")

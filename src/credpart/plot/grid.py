@@ -135,7 +135,10 @@ def _told_once(notes: list[str], n_cells: int) -> list[str]:
     partial: Counter[str] = Counter()
     for text, count in counts.items():
         if count < n_cells:
-            partial[re.sub(r"\d[\d,]* objects?", "some objects", text)] += count
+            told = re.sub(r"\d[\d,]* objects?", "some objects", text)
+            partial[re.sub(r"(holds?) [\d.]+ %( and [\d.]+ %)?", r"\1 another share", told)] += (
+                count
+            )
     return by_all + [f"{count} of {n_cells} panels: {text}" for text, count in partial.items()]
 
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from credpart._arrays import Array
 from credpart._checks import check_integer
 from credpart.plot._canvas import new_axes, note, plain, shortened
-from credpart.profiles import ColumnProfile, figure
+from credpart.profiles import NOTABLE, ColumnProfile, figure
 from credpart.result import CalibratedResult, Fitted, result_of
 
 MOST_FIGURES = 20  # clusters that leave room for a number in each cell
@@ -17,6 +17,7 @@ DARK = 0.45  # brightness of a cell, from 0 to 1, below which black is not read
 BRIGHTNESS = (0.299, 0.587, 0.114)  # of red, green and blue
 LARGEST = 1.0  # standard deviations that the darkest colours stand for, at least
 LOWEST = 2.4  # inches: in a lower picture the bar of colours has no room for its label
+COLOURS = "BrBG"  # brown is low and teal is high; purple and orange are words of doubt
 UNKNOWN = "#DDDDDD"  # a cluster in which no cell of a column is seen
 
 
@@ -66,15 +67,16 @@ def profile(model: CalibratedResult | Fitted, *, most: int = 20, ax: Axes | None
     limit = max(LARGEST, float(np.nanmax(np.abs(values), initial=0.0)))
     ax.set_facecolor(UNKNOWN)
     image = ax.imshow(
-        np.ma.masked_invalid(values), cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto"
+        np.ma.masked_invalid(values), cmap=COLOURS, vmin=-limit, vmax=limit, aspect="auto"
     )
     if c <= MOST_FIGURES:
         for i, row in enumerate(rows):
             for place, k in enumerate(order):
                 shade = image.to_rgba(values[i, place])[:3]
                 dark = np.dot(shade, BRIGHTNESS) < DARK and bool(row.texts[k])
+                mark = _mark(values[i, place])
                 ax.text(
-                    place, i, row.texts[k], ha="center", va="center", fontsize="x-small",
+                    place, i, f"{row.texts[k]}{mark}", ha="center", va="center", fontsize="x-small",
                     color="white" if dark else "black",
                 )  # fmt: skip
     bar = ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 4.0 / (0.3 * len(rows) + 1.0)))
@@ -93,13 +95,25 @@ def profile(model: CalibratedResult | Fitted, *, most: int = 20, ax: Axes | None
     return ax
 
 
+def _mark(difference: float) -> str:
+    """What says in a cell that it differs notably, where colours are not told apart.
+
+    >>> _mark(0.6), _mark(-0.6), _mark(0.4)
+    (' ▲', ' ▼', '')
+    """
+    if abs(difference) >= NOTABLE:
+        return " ▲" if difference > 0.0 else " ▼"
+    return ""
+
+
 def _cell_key(shown: Sequence[ColumnProfile], c: int) -> str:
     """What the numbers in the cells are; nothing where there are none."""
     if c > MOST_FIGURES:
         return ""
     is_of_categories = [column.categories is not None for column in shown]
     kinds = {False: "mean", True: "share of the category"}
-    return f"\nin the cells: {', or '.join(kinds[kind] for kind in sorted(set(is_of_categories)))}"
+    told = ", or ".join(kinds[kind] for kind in sorted(set(is_of_categories)))
+    return f"\nin the cells: {told}; ▲ ▼: {NOTABLE:g} or more above or below all objects"
 
 
 def _rows(column: ColumnProfile) -> list[HeatRow]:

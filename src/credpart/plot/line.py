@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
 
 from credpart._arrays import Array
@@ -11,6 +13,8 @@ from credpart._checks import check_data
 from credpart.errors import InputError
 from credpart.focal import check_cluster_names
 from credpart.partition import EvidentialPartition
+from credpart.partition.describe import partition_doubt
+from credpart.partition.doubt import THRESHOLD
 from credpart.plot._canvas import (
     MOST_CLUSTERS_IN_LEGEND,
     RASTER,
@@ -22,6 +26,7 @@ from credpart.plot._canvas import (
     new_axes,
     note,
     plain,
+    tell_doubt,
 )
 from credpart.plot._palette import GREY, OUTLIER_SYMBOL, SYMBOLS, colours, symbols
 from credpart.plot._plane import feature_names
@@ -32,6 +37,9 @@ APART = 1.4  # points between the lines of two clusters at one object
 WIDEST = 6.0  # points, at most, from those of the first cluster to those of the last
 STAGGERED = (0.75, 0.65, 0.55, 0.45, 0.35, 0.25)  # heights of the names of clusters, in turn
 TICKS = -0.06  # height of the marks of the objects, below the degrees
+
+BAND = Patch(facecolor=GREY, alpha=0.5, label="belief to plausibility")
+LINE = Line2D([], [], color=GREY, linewidth=1.5, label="belief to plausibility")
 
 
 def one_column(
@@ -60,8 +68,9 @@ def one_column(
         Belief to plausibility of each cluster: what lies between is what the data leave open.  Of
         data with a single column it is a band along the column; of others, where objects with the
         same value may be in different clusters, a line at each object.  Marks below are the
-        objects, in the colours and symbols of their clusters.  Of more than 20 000 objects a
-        random sample has marks and lines, and a note says so.
+        objects, in the colours and symbols of their clusters; those that are not sure, as in
+        `EvidentialPartition.doubt`, have a ring, and a note says how many they are.  Of more than
+        20 000 objects a random sample has marks and lines, and a note says so.
 
     Examples
     --------
@@ -91,15 +100,20 @@ def one_column(
             _draw_lines(ax, x[rows], belief[rows, k], plausibility[rows, k], colour, shift)
         _draw_marks(ax, x[rows[labels[rows] == k]], colour, SYMBOLS[marks[k]])
     _draw_marks(ax, x[rows[labels[rows] < 0]], GREY, SYMBOLS[OUTLIER_SYMBOL])
+    in_doubt = (partition_doubt(partition).belief < THRESHOLD)[order]
+    _draw_rings(ax, x[rows[in_doubt[rows]]])
+    tell_doubt(ax, in_doubt)
     ax.set(xlabel=plain(names[j]), ylabel="belief to plausibility", ylim=(2 * TICKS, 1.03))
     if len(rows) < n:
         drawn = "marks" if len(names) == 1 else "marks and lines"
         note(ax, f"{drawn}: {len(rows):,} of {n:,} objects, at random")
+    keys: list[Any] = [BAND if len(names) == 1 else LINE]
+    if in_doubt.any():
+        keys.append(marker_key("not sure", "o", "black", fillstyle="none"))
     if len(clusters) <= MOST_CLUSTERS_IN_LEGEND:
-        keys = cluster_keys(clusters, palette)
+        keys = [*cluster_keys(clusters, palette), *keys]
         if (labels < 0).any():
             keys.append(marker_key("outlier", SYMBOLS[OUTLIER_SYMBOL], GREY))
-        beside(ax, keys)
     else:
         present = np.unique(labels[labels >= 0])
         middles = np.array([np.median(x[labels == k]) for k in present])
@@ -107,6 +121,7 @@ def one_column(
         heights[np.argsort(middles)] = np.resize(STAGGERED, len(present))
         places = np.column_stack([middles, heights])
         name_places(ax, [plain(clusters[k]) for k in present], places, "x-small")
+    beside(ax, keys)
     return ax
 
 
@@ -140,6 +155,14 @@ def offset_points(ax: Axes, right: float) -> ScaledTranslation:
 def _draw_marks(ax: Axes, x: Array, colour: Any, symbol: str) -> None:
     """Draw objects below the degrees."""
     ax.scatter(x, np.full(len(x), TICKS), s=14, color=colour, marker=symbol, linewidths=0.6)
+
+
+def _draw_rings(ax: Axes, x: Array) -> None:
+    """Draw rings around the marks of objects."""
+    ax.scatter(
+        x, np.full(len(x), TICKS), s=48, facecolors="none", edgecolors="black",
+        linewidths=0.6, alpha=float(np.clip(60.0 / max(len(x), 1), 0.35, 1.0)),
+    )  # fmt: skip
 
 
 def _chosen(feature: int | str | None, names: list[str]) -> int:

@@ -4,7 +4,7 @@ All take a value, the data and ``features``: two columns, by name or number, or 
 only two, or for the first two principal components (of the scaled features) of more.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from credpart.mixture.posteriors import largest_posterior, most_probable
 from credpart.partition import EvidentialPartition
 from credpart.partition.describe import partition_doubt
 from credpart.partition.doubt import THRESHOLD
-from credpart.plot._canvas import marker_area, marker_key, note
+from credpart.plot._canvas import marker_area, marker_key, note, plain, tell_doubt
 from credpart.plot._components import check_numbers, moments
 from credpart.plot._palette import GREY
 from credpart.plot._scene import HALO, Features, Scene, central, ellipse, hull
@@ -30,7 +30,14 @@ PALEST = 0.45  # share of the colour that is left where there is no doubt
 LEAST_DOUBT = 0.05  # the largest marker stands for the largest doubt, but for no less than this
 CENTRE = r"$\oplus$"  # no cluster has this symbol
 BEHIND = 0.55  # share of the colour of dots that ellipses are drawn on
+SHARES = (0.5, 0.9)  # of a normal cluster in its ellipses, as in ellipses.js
+MOST_TOLD = 3  # clusters of which a note says what their ellipses hold
+NOTABLE = 0.1  # difference between a share of the model and that of the objects
 SOLID: dict[str, Any] = {"linestyle": "-", "linewidth": 1.2}
+LOWER = {
+    "mass": "lower approximation:\nmost mass on this cluster,\nsure or not",
+    "dominance": "lower approximation",
+}
 # Hulls of neighbours share edges: dashes that begin at different places, with wide gaps, leave
 # the colours of both to be seen.
 DASH, GAP = 4, 8
@@ -93,19 +100,22 @@ def partition(
     left_out = np.zeros(len(labels), dtype=bool)
     for k, colour in enumerate(scene.palette):
         inner = _bulk(scene.points, lower[:, k])
-        outer = _bulk(scene.points, upper[:, k]) | inner  # else it may not contain the lower one
+        # Sure objects that the inner hull leaves out do not widen the outer one.
+        outer = _bulk(scene.points, upper[:, k] & ~(lower[:, k] & ~inner)) | inner
         left_out |= (upper[:, k] & ~outer) | (lower[:, k] & ~inner)
         for members, style in ((outer, _dashed(k)), (inner, SOLID)):
             scene.ax.plot(*hull(scene.points[members]).T, color=colour, **style)
     keys = [
-        Line2D([], [], color=GREY, label="lower approximation", **SOLID),
+        Line2D([], [], color=GREY, label=LOWER[rule], **SOLID),
         Line2D([], [], color=GREY, label="upper approximation", **_dashed(0)),
     ]
     in_doubt = partition_doubt(partition).belief < THRESHOLD
     if in_doubt.any():
         scene.ring(in_doubt)
         keys.append(marker_key("not sure", "o", "black", fillstyle="none"))
-    _tell_doubt(scene.ax, in_doubt, left_out)
+    tell_doubt(scene.ax, in_doubt)
+    if far := int(left_out.sum()):
+        note(scene.ax, f"hulls leave out {far:,} object{'s' * (far != 1)} far from their cluster")
     scene.annotate(annotate, partition.index)
     return scene.finish(keys)
 
@@ -122,24 +132,13 @@ def _dashed(k: int) -> dict[str, Any]:
     return {"linestyle": (DASH * k, (DASH, GAP)), "linewidth": 0.8}
 
 
-def _tell_doubt(ax: Axes, in_doubt: BoolArray, left_out: BoolArray) -> None:
-    """Say how many objects are in doubt, and how many the hulls leave out."""
-    doubtful, far = int(in_doubt.sum()), int(left_out.sum())
-    if doubtful:
-        are = "is" if doubtful == 1 else "are"
-        which = f"{doubtful:,} of {len(in_doubt):,} objects {are} not sure"
-        note(ax, f"{which} (belief below {THRESHOLD:g})")
-    if far:
-        note(ax, f"hulls leave out {far:,} object{'s' * (far != 1)} far from their cluster")
-
-
 def classification(
     fit: MixtureFit,
     X: Any,
     *,
     features: Features = None,
     classes: ArrayLike | None = None,
-    radius: float = 1.0,
+    radius: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the most probable component of each object, with centres and covariance ellipses.
@@ -150,10 +149,17 @@ def classification(
         The mixture.
     X, features, classes, ax
         As in `partition`.
-    radius : float
-        Mahalanobis distance of the ellipses from their centres; 1 as in mclust.  In the plane an
-        ellipse holds ``1 - exp(-radius^2 / 2)`` of a normal cluster.  Centres and covariances are
-        those of normal components, else those of the objects by posteriors.
+    radius : float, optional
+        Mahalanobis distance of the ellipses from their centres; mclust has 1.  By default there
+        are two, as in the report, which hold 50 % and 90 % of a normal cluster in the plane; others
+        hold ``1 - exp(-radius^2 / 2)``.  Centres and covariances are those of normal components,
+        else those of the objects by posteriors.
+
+    Returns
+    -------
+    Axes
+        The ellipses are those of the fitted mixture.  Where they hold another share of the objects
+        than the model says, by more than 10 points and more than chance, a note says how many.
 
     Examples
     --------
@@ -165,7 +171,9 @@ def classification(
     'principal component 1 (73 %)'
     """
     check_numbers(fit)
-    radius = check_positive("radius", radius)
+    shares: tuple[float, ...] = SHARES
+    if radius is not None:  # chi-squared with two degrees of freedom
+        shares = (float(-np.expm1(-(check_positive("radius", radius) ** 2) / 2.0)),)
     values, posteriors = check_data(X).values, fit.posteriors(X)
     labels = most_probable(posteriors)
     scene = Scene.of(X, labels, fit.n_clusters, features=features, classes=classes, ax=ax)
@@ -174,15 +182,59 @@ def classification(
     axes = scene.view.axes
     means, covariances = scene.view.project(means), axes.T @ covariances @ axes
     for mean, covariance, colour in zip(means, covariances, scene.palette, strict=True):
-        scene.ax.add_patch(ellipse(mean, covariance, radius, colour))
-    share = -100.0 * np.expm1(-(radius**2) / 2.0)  # chi-squared with two degrees of freedom
-    label = f"ellipse: {share:.0f} % of\na normal cluster"
+        for share in shares:
+            reach = float(np.sqrt(-2.0 * np.log1p(-share)))
+            scene.ax.add_patch(ellipse(mean, covariance, reach, colour))
+    told = [
+        f"hold{'s' * (len(shares) == 1)} {percents} of the objects of cluster {plain(name)}"
+        for k, name in enumerate(scene.names)
+        if (
+            percents := _unexpected_shares(
+                _squares(scene.points, means[k], covariances[k]), posteriors[:, k], shares
+            )
+        )
+    ]
+    plural = "s" * (len(shares) > 1)
+    for text in told[:MOST_TOLD]:
+        note(scene.ax, f"ellipse{plural} {text}")
+    if len(told) > MOST_TOLD:
+        note(scene.ax, f"and other shares than expected of {len(told) - MOST_TOLD} more")
+    label = f"ellipse{plural}: {_percents(shares)} of the\nfitted cluster, if normal"
     keys = [Line2D([], [], color=GREY, linewidth=1.5, label=label)]
     if scene.named:  # a name would hide the centre that it stands on
         return scene.finish(keys)
     centres = scene.ax.plot(*means.T, linestyle="", marker=CENTRE, color="black", markersize=9)
     plt.setp(centres, markeredgewidth=0.6, path_effects=[HALO])
     return scene.finish([marker_key("centre", CENTRE, "black", 8.0), *keys])
+
+
+def _squares(points: Array, mean: Array, covariance: Array) -> Array:
+    """Squared Mahalanobis distances (m,) of points (m, 2) from a centre."""
+    gaps = points - mean
+    return np.asarray((gaps * np.linalg.solve(covariance, gaps.T).T).sum(axis=1))
+
+
+def _unexpected_shares(squares: Array, weights: Array, shares: Sequence[float]) -> str:
+    """What ellipses hold of the objects with these distances; nothing if it is as expected.
+
+    Objects count by their posterior probabilities: labels would cut off where clusters overlap.
+    As `unexpectedShares` of ellipse-shapes.js has it.
+
+    >>> _unexpected_shares(np.zeros(100), np.ones(100), [0.5, 0.9])
+    '100 % and 100 %'
+    """
+    n = weights.sum()
+    inside = [float(weights @ (squares <= -2.0 * np.log1p(-share))) / n for share in shares]
+    by_chance = [2.0 * np.sqrt(share * (1.0 - share) / n) for share in shares]
+    is_other = any(
+        abs(held - share) > max(NOTABLE, chance)
+        for held, share, chance in zip(inside, shares, by_chance, strict=True)
+    )
+    return _percents(inside) if is_other else ""
+
+
+def _percents(shares: Sequence[float]) -> str:
+    return " and ".join(f"{100.0 * share:.0f} %" for share in shares)
 
 
 def uncertainty(

@@ -96,6 +96,12 @@ PARTS: Mapping[str, tuple[str, str]] = {
     "unknown": ("#9650C8", "unknown"),  # that of undecided objects in the report
     "empty": ("#B0B0B0", "no cluster: an outlier"),
 }
+# Mixtures that are often seen.
+HALVES: Mapping[tuple[str, str], str] = {
+    ("same", "apart"): "half same, half different",
+    ("same", "unknown"): "half same, half unknown",
+    ("apart", "unknown"): "half different, half unknown",
+}
 
 
 def pair_histogram(
@@ -185,7 +191,7 @@ def approximation(
     bound : {"lower", "upper"}
         Belief and lower bounds, or plausibility and upper bounds.
     ax : Axes, optional
-        Where to draw; more than 20 000 pairs are drawn as a density.
+        Where to draw; more than 4000 pairs are drawn as a density.
 
     Examples
     --------
@@ -226,7 +232,7 @@ def calibration(
     bound : {"lower", "upper"}
         Belief, which should lie below the diagonal, or plausibility, which should lie above.
     ax : Axes, optional
-        Where to draw; more than 20 000 pairs are drawn as a density.
+        Where to draw; more than 4000 pairs are drawn as a density.
 
     Examples
     --------
@@ -308,8 +314,9 @@ def _draw_mixed(ax: Axes, masses: Relational) -> None:
     mixed = sum(mass[..., None] * np.array(to_rgb(colour)) for mass, colour, _ in parts)
     ax.imshow(np.clip(mixed, 0.0, 1.0), **SMOOTH)
     hues = [(to_rgb(colour), text) for _, colour, text in parts]
-    even = np.mean([to_rgb(PARTS[name][0]) for name in ("same", "apart")], axis=0)
-    hues.append((tuple(even), "half same, half different"))
+    for names, text in HALVES.items():
+        even = np.mean([to_rgb(PARTS[name][0]) for name in names], axis=0)
+        hues.append((tuple(even), text))
     patches = [Patch(facecolor=hue, edgecolor=GREY, label=text) for hue, text in hues]
     beside(ax, patches, "masses, colours mix:")
 

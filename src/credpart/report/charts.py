@@ -22,6 +22,8 @@ DASHES = ("none", "6 3", "2 3", "8 3 2 3")
 CELLS = 40  # of a 2-d histogram, each way
 SHADES = 6
 FAINTEST = 0.3  # opacity that the shades start above
+FOCUS = 3.0  # times the median gap of a criterion, that fill a bar if others are far larger
+FAR = 1.5  # times as much that the largest gap must be for bars to be cut
 LEAST_GAP = 10.0  # of a criterion, that fills a bar: a smaller one decides little
 # As in theme.js: how much red, green and blue contribute to the brightness of a colour, and below
 # which brightness it is changed on a dark page, and how.
@@ -159,7 +161,7 @@ class CriterionRow(NamedTuple):
     name: str
     value: str
     gap: str
-    share: str  # of the largest gap, or of `LEAST_GAP` if that is larger, in percent
+    share: str  # of the gap that fills a bar, in percent
 
 
 def criterion_rows(selection: Selection) -> list[CriterionRow]:
@@ -168,11 +170,26 @@ def criterion_rows(selection: Selection) -> list[CriterionRow]:
         return []
     values = selection.table.iloc[0].dropna().sort_values(ascending=False)
     gaps = (values.max() - values).to_numpy()
-    unit = 100.0 / max(gaps.max(), LEAST_GAP)
+    longest = max(_longest_gap(gaps), LEAST_GAP)
     return [
-        CriterionRow(str(name), f"{value:,.1f}", f"{gap:,.1f}", f"{gap * unit:.1f}")
+        CriterionRow(
+            str(name),
+            f"{value:,.1f}",
+            f"{gap:,.1f}{' (bar cut)' * bool(gap > longest)}",
+            f"{100.0 * min(gap / longest, 1.0):.1f}",
+        )
         for name, value, gap in zip(values.index, values, gaps, strict=True)
     ]
+
+
+def _longest_gap(gaps: Array) -> float:
+    """The gap that fills a bar: one far larger than most would squeeze the others.
+
+    >>> _longest_gap(np.array([0.0, 10.0, 20.0, 30.0])), _longest_gap(np.array([0.0, 10.0, 900.0]))
+    (30.0, 30.0)
+    """
+    largest, focus = float(gaps.max()), FOCUS * float(np.median(gaps))
+    return focus if largest > FAR * focus > 0.0 else largest
 
 
 def _name_places(ends: Sequence[float]) -> list[float]:

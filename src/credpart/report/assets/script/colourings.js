@@ -11,7 +11,7 @@ const MOST_DOUBT = "#d53c00"; // it differs from the other in lightness too
 const DOUBT_STEPS = 8;
 // Near those of page.css, and seen on light and dark pages alike.
 const WORD_COLOURS = {
-  sure: "#8b95a1",
+  sure: "#b4bdc8",
   overlapping: "#d98200",
   undecided: "#9650c8",
   outlying: "#000000",

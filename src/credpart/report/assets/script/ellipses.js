@@ -1,60 +1,59 @@
-// Ellipses that hold a given share of a normal cluster in the plane of the axes.
+// Ellipses that hold given shares of a normal cluster in the plane of the axes.
 
-import { pixelScales } from "./projection.js";
+import { clusterShapes, radiusOf, SHARES, unexpectedShares } from "./ellipse-shapes.js";
+import { coordinates, pixelScales } from "./projection.js";
 import { adapted, themeColours } from "./theme.js";
 
-const ELLIPSES = [
-  { share: 0.5, lineWidth: 1 },
-  { share: 0.9, lineWidth: 1.6 },
-];
+const LINE_WIDTHS = [1.2, 1.8]; // of the shares
+const HALO = 2.4; // pixels by which the ground of a line is wider, so that objects do not hide it
 const STEPS = 72; // points of an ellipse
+const MOST_TOLD = 4; // clusters of which the legend says what their ellipses hold
 
 // What they mean in the legend of a colouring; where colours do not tell the clusters, names do.
-export const ellipsesText = ({ coloursClusters }) =>
-  `ellipses hold 50 % and 90 % of ${coloursClusters ? "a cluster" : "the cluster named in them"}`;
+// If they hold other shares of the objects, that stands beside it.
+export function ellipsesTexts(state, { coloursClusters }) {
+  const { data } = state;
+  const found = unexpectedShares({ data, ...coordinates(state), shapes: clusterShapes(state) });
+  const told = found
+    .slice(0, MOST_TOLD)
+    .map(({ cluster, held }) => `${data.clusterNames[cluster]}: ${percents(held)} of its objects`);
+  const whose = coloursClusters ? "a cluster" : "the cluster named in them";
+  const texts = [`ellipses: ${percents(SHARES)} of ${whose}, under the model`];
+  if (told.length) {
+    texts.push(`but in cluster ${told[0]}`, ...told.slice(1).map((text) => `in cluster ${text}`));
+  }
+  if (found.length > MOST_TOLD) {
+    texts.push(`and other shares in ${found.length - MOST_TOLD} more`);
+  }
+  return texts;
+}
 
-// An axis that is no linear function of the columns has no normal distribution.
-export const canHaveEllipses = (data, axes) =>
-  data.ellipses !== null && axes.every((axis) => data.axes[axis].weights);
+const percents = (shares) => shares.map((share) => `${Math.round(100 * share)} %`).join(" and ");
 
-export function drawEllipses(context, { data, size, view, xAxis, yAxis, colouring, dark }) {
+export function drawEllipses(context, { data, size, view, shapes, colouring, dark }) {
   const { toPixelX, toPixelY } = pixelScales(view, size);
-  data.ellipses.means.forEach((mean, cluster) => {
-    const centre = [xAxis, yAxis].map((axis) => dot(axis.weights, mean) - axis.center);
-    const factor = planeFactor(data.ellipses.covariances[cluster], xAxis.weights, yAxis.weights);
-    context.strokeStyle = colouring.coloursClusters
+  const { background, secondary } = themeColours(dark);
+  shapes.forEach((shape, cluster) => {
+    const colour = colouring.coloursClusters
       ? adapted(data.clusterColours[cluster], dark)
-      : themeColours(dark).secondary;
-    for (const { share, lineWidth } of ELLIPSES) {
-      context.lineWidth = lineWidth;
+      : secondary;
+    SHARES.forEach((share, k) => {
       context.beginPath();
-      for (const [x, y] of ellipsePoints(centre, factor, share)) {
+      for (const [x, y] of ellipsePoints(shape, share)) {
         context.lineTo(toPixelX(x), toPixelY(y));
       }
+      context.strokeStyle = background;
+      context.lineWidth = LINE_WIDTHS[k] + HALO;
       context.stroke();
-    }
+      context.strokeStyle = colour;
+      context.lineWidth = LINE_WIDTHS[k];
+      context.stroke();
+    });
   });
 }
 
-const dot = (left, right) => left.reduce((sum, value, e) => sum + value * right[e], 0);
-
-// The Cholesky factor [[a, 0], [b, c]] of the covariance of two linear functions of the columns.
-function planeFactor(covariance, xWeights, yWeights) {
-  const between = (left, right) =>
-    dot(
-      left,
-      covariance.map((row) => dot(right, row)),
-    );
-  const a = Math.sqrt(between(xWeights, xWeights));
-  const b = a ? between(xWeights, yWeights) / a : 0;
-  const c = Math.sqrt(Math.max(0, between(yWeights, yWeights) - b * b));
-  return { a, b, c };
-}
-
-// Points of the ellipse.  The squared Mahalanobis distance in a plane is exponential, which gives
-// the radius.
-function ellipsePoints([x, y], { a, b, c }, share) {
-  const radius = Math.sqrt(-2 * Math.log(1 - share));
+function ellipsePoints({ centre: [x, y], a, b, c }, share) {
+  const radius = radiusOf(share);
   return Array.from({ length: STEPS + 1 }, (_, k) => {
     const angle = (2 * Math.PI * k) / STEPS;
     const u = radius * Math.cos(angle);

@@ -2,7 +2,8 @@
 
 import { COLOURINGS, OUTLIER_ENTRY } from "./colourings.js";
 import { byId, element } from "./dom.js";
-import { canHaveEllipses, ellipsesText } from "./ellipses.js";
+import { canHaveEllipses } from "./ellipse-shapes.js";
+import { ellipsesTexts } from "./ellipses.js";
 import { memoize } from "./memoize.js";
 import { swatch, symbolOf } from "./symbols.js";
 import { isDark } from "./theme.js";
@@ -18,10 +19,14 @@ export const legendEntries = memoize(
     data,
     colouring,
     hasEllipses: showsEllipses && canHaveEllipses(data, [xAxis, yAxis]),
+    xAxis,
+    yAxis,
   }),
-  ({ data, colouring, hasEllipses }) => [
+  ({ data, colouring, hasEllipses, xAxis, yAxis }) => [
     ...COLOURINGS[colouring].legend(data),
-    ...(hasEllipses ? [{ text: ellipsesText(COLOURINGS[colouring]) }] : []),
+    ...(hasEllipses
+      ? ellipsesTexts({ data, xAxis, yAxis }, COLOURINGS[colouring]).map((text) => ({ text }))
+      : []),
   ],
 );
 

@@ -2,13 +2,13 @@
 
 import { COLOURINGS } from "./colourings.js";
 import { byId, element } from "./dom.js";
-import { canHaveEllipses } from "./ellipses.js";
+import { canHaveEllipses } from "./ellipse-shapes.js";
 import { memoize } from "./memoize.js";
 import { PAIR_LETTERS } from "./pair.js";
-import { currentView, pixels } from "./projection.js";
+import { currentView, pixels, shapesOf } from "./projection.js";
 import { inTable } from "./rows.js";
 import { drawAppearance, drawMark, drawScene, symbolReach } from "./scene.js";
-import { symbolRadius } from "./symbols.js";
+import { symbolRadius, symbolScale } from "./symbols.js";
 import { isDark, themeColours } from "./theme.js";
 
 const PRINT_RESOLUTION = 3; // dots for each pixel
@@ -64,7 +64,7 @@ export const drawPicture = memoize(
   (state) => ({
     background: background(state),
     size: state.size,
-    radius: symbolRadius(state.data),
+    radius: symbolScale(state.size) * symbolRadius(state.data),
     colours: themeColours(isDark(state)),
     dots: dotsPerPixel(state),
     places: pixels(state),
@@ -103,8 +103,10 @@ export const sceneOf = (state) => ({
   yAxis: state.data.axes[state.yAxis],
   colouring: COLOURINGS[state.colouring],
   isInTable: inTable(state),
+  shapes: shapesOf(state),
   hasEllipses: state.showsEllipses && canHaveEllipses(state.data, [state.xAxis, state.yAxis]),
   dark: isDark(state),
+  scale: symbolScale(state.size),
 });
 
 const backgroundCanvas = document.createElement("canvas");
@@ -133,27 +135,29 @@ const symbolImages = memoize(
     data: state.data,
     colouring: state.colouring,
     dark: isDark(state),
+    scale: symbolScale(state.size),
     dots: dotsPerPixel(state),
   }),
   () => new Map(),
 );
 
-function symbolImage(data, appearance, dark, dots) {
+function symbolImage(appearance, { data, dark, scale, dots }) {
   const size = imageSize(data);
   const image = document.createElement("canvas");
   const context = clearedContext(image, { width: size, height: size }, dots);
   context.translate(size / 2, size / 2);
-  drawAppearance(context, data, appearance, dark);
+  drawAppearance(context, data, appearance, { dark, scale });
   return image;
 }
 
 // The function that draws an object by the image of its symbol.
-function byImage(context, { data, colouring, images, dark, dots }) {
+function byImage(context, picture) {
+  const { data, colouring, images } = picture;
   const side = imageSize(data);
   return (i, x, y) => {
     const key = colouring.key(data, i);
     if (!images.has(key)) {
-      images.set(key, symbolImage(data, colouring.appearance(data, i), dark, dots));
+      images.set(key, symbolImage(colouring.appearance(data, i), picture));
     }
     context.drawImage(images.get(key), x - side / 2, y - side / 2, side, side);
   };

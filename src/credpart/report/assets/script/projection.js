@@ -1,9 +1,11 @@
 // From objects to coordinates of the chosen axes, and from these to pixels of the picture.
 
+import { canHaveEllipses, clusterShapes, extents, SHARES } from "./ellipse-shapes.js";
 import { memoize } from "./memoize.js";
 
 const MARGIN = { left: 58, right: 12, top: 10, bottom: 42 }; // pixels
 const PADDING = 0.04; // of the range of the data
+const MOST_ROOM = 0.25; // of the range of the data, that an ellipse beyond them gets
 const JITTER = 0.6; // width of the band that spreads objects of the same category
 
 // Coordinates of all objects on the two axes.
@@ -35,13 +37,32 @@ function alongAxis(data, index) {
 // evenly spread; another number for each axis keeps the axes from moving together.
 const jitter = (i, axis) => JITTER * ((i * (0.618 + 0.137 * axis)) % 1) - JITTER / 2;
 
-// The ranges of both axes in which all objects are visible.
-export const fullView = memoize(coordinates, ({ x, y }) => ({
-  x: paddedRange(x),
-  y: paddedRange(y),
-}));
+// The ranges of both axes in which all objects are visible, and the ellipses unless they are far
+// larger.
+export const fullView = memoize(
+  (state) => ({ ...coordinates(state), shapes: shapesOf(state) }),
+  ({ x, y, shapes }) => {
+    const all = shapes.map((shape) => extents(shape, SHARES.at(-1)));
+    return {
+      x: paddedRange(
+        x,
+        all.flatMap((one) => one.x),
+      ),
+      y: paddedRange(
+        y,
+        all.flatMap((one) => one.y),
+      ),
+    };
+  },
+);
 
-function paddedRange(values) {
+const NO_SHAPES = []; // one value, so that nothing is drawn again for another one
+
+// Where the ellipses may be drawn, the shapes of the clusters.
+export const shapesOf = (state) =>
+  canHaveEllipses(state.data, [state.xAxis, state.yAxis]) ? clusterShapes(state) : NO_SHAPES;
+
+function paddedRange(values, ends) {
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
   for (const value of values) {
@@ -52,8 +73,12 @@ function paddedRange(values) {
       high = value;
     }
   }
+  const room = MOST_ROOM * (high - low);
   const padding = PADDING * (high - low) || PADDING * Math.abs(high) || 1;
-  return [low - padding, high + padding];
+  return [
+    Math.max(low - room, Math.min(low, ...ends)) - padding,
+    Math.min(high + room, Math.max(high, ...ends)) + padding,
+  ];
 }
 
 export const currentView = (state) => state.view ?? fullView(state);

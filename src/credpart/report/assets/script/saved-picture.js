@@ -65,14 +65,14 @@ function legendLayout(context, state) {
 
 function drawAll(context, state) {
   const scene = sceneOf(state);
-  const { data, size, colouring, dark } = scene;
+  const { data, size, colouring, dark, scale } = scene;
   drawScene(context, scene, (i, x, y) => {
     context.save();
     context.translate(x, y);
-    drawAppearance(context, data, colouring.appearance(data, i), dark);
+    drawAppearance(context, data, colouring.appearance(data, i), { dark, scale });
     context.restore();
   });
-  const marks = { ...scene, radius: symbolRadius(data), colours: themeColours(dark) };
+  const marks = { ...scene, radius: scale * symbolRadius(data), colours: themeColours(dark) };
   state.chosen.forEach((i, k) => {
     if (i !== null) {
       drawMark(context, marks, i, PAIR_LETTERS[k]);

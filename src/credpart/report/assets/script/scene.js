@@ -103,12 +103,15 @@ function drawObjects(context, { data, size, places, isInTable }, drawObject) {
 }
 
 // The symbol of an object around the origin of the context.
-export function drawAppearance(context, data, { symbol, colour, rings }, dark) {
+export function drawAppearance(context, data, { symbol, colour, rings }, { dark, scale }) {
   const radius = symbolRadius(data);
+  context.save();
+  context.scale(scale, scale);
   drawSymbol(context, { symbol, colour, radius, dark });
   if (hasRings(data)) {
     drawRings(context, { n: data.n, rings, radius: radius + 1.8, dark });
   }
+  context.restore();
 }
 
 // The names of the clusters, in the middle of their objects.

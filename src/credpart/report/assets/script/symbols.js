@@ -4,6 +4,8 @@ import { element } from "./dom.js";
 import { adapted, themeColours } from "./theme.js";
 
 const SMALLEST_RINGED = 2.5; // pixels: a smaller symbol has no ring
+const FULL_AREA = 340000; // square pixels: in a smaller picture symbols are smaller, too
+const SMALLEST_SCALE = 0.6;
 const RING_DISTANCE = 2.4; // pixels from one ring to the next
 const THIN_RINGS_ABOVE = 500; // objects
 const MOST_UNNAMED = 7; // clusters: so many colours are told apart at a glance
@@ -53,6 +55,10 @@ function cross(turn) {
 export const symbolOf = (data, code) => data.symbols[code % data.symbols.length];
 
 export const symbolRadius = (data) => Math.max(2.2, Math.min(5, 110 / Math.sqrt(data.n)));
+
+// How much smaller symbols and rings are in a small picture, as on a telephone.
+export const symbolScale = ({ width, height }) =>
+  Math.max(SMALLEST_SCALE, Math.min(1, Math.sqrt((width * height) / FULL_AREA)));
 
 export const hasRings = (data) => symbolRadius(data) >= SMALLEST_RINGED;
 
