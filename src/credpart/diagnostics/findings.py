@@ -151,33 +151,16 @@ def coverage(seen: Evidence) -> Finding:
     fewer = f", with {B} replicates each" if len(seen.replicates) > B else ""
     text = (
         f"on {found.n_counted} data set{'s' * (found.n_counted != 1)} drawn from "
-        f"{found.origin}{fewer}, {_percent(found.level)} intervals cover {found.covered}"
+        f"{found.origin}{fewer}, {_percent(found.level)} intervals cover {found.covered}: "
+        f"{found.sense}"
     )
     severity = found.severity
-    if severity == "note":
-        text += f": {found.uncertainty}"
-        more = Setting("audit", found.n_to_draw, "diagnose", is_quoted=True)
-        advice = "" if found.n_clusters == 1 else Message("More would tell: ", more, ".")
-        return Finding(topic, severity, text, advice)
-    if severity == "ok" and found.is_generous:
-        text += ": more than asked for, which does not show that they are too long for these data"
-    if severity == "ok" and seen.copies > COPIES:
-        severity = "note"
-        text += "; their objects are independent, which copies may not be"
-    if severity == "ok" and seen.length > LONGER * found.length:
-        severity = "note"
-        text += (
-            f"; but this fit's intervals are longer ({seen.length:.2g} on average against "
-            f"{found.length:.2g}), and the audit says little of such intervals"
-        )
-    if severity == "ok" and seen.n_groups is not None:
-        severity = "note"
-        text += (
-            "; their groups differ only in how many objects of each cluster they have, while "
-            "clusters of the data may also be shifted from group to group"
-        )
     if severity in ("ok", "note"):
-        return Finding(topic, severity, text, "")
+        limits = _limits(seen, found)
+        severity = "note" if limits else severity
+        more = Setting("audit", found.n_to_draw, "diagnose", is_quoted=True)
+        advice = Message("More would tell: ", more, ".") if found.more_would_tell else ""
+        return Finding(topic, severity, "; ".join([text, *limits]), advice)
     if seen.is_model_taken_for_granted:
         return Finding(topic, severity, text, CHOOSE_AGAIN, change_of((EACH,)))
     if not found.is_reached:
@@ -193,6 +176,29 @@ def coverage(seen: Evidence) -> Finding:
         f"{_percent(wanted)}."
     )
     return Finding(topic, severity, text, advice, recalibrate)
+
+
+def _limits(seen: Evidence, found: Audit) -> list[str]:
+    """Why an audit in which the level holds says less of these data."""
+    limits = []
+    if seen.copies > COPIES:
+        limits.append("their objects are independent, which copies may not be")
+    if _is_longer(seen, found):
+        limits.append(
+            f"this fit's intervals are longer ({length_in_words(seen.length)} on average against "
+            f"{length_in_words(found.length)}), and the audit says little of such intervals"
+        )
+    if seen.n_groups is not None:
+        limits.append(
+            "their groups differ only in how many objects of each cluster they have, while "
+            "clusters of the data may also be shifted from group to group"
+        )
+    return limits
+
+
+def _is_longer(seen: Evidence, found: Audit) -> bool:
+    """Whether intervals are so much longer than those of an audit that it says little of them."""
+    return seen.length > LONGER * found.length
 
 
 def rival_models(seen: Evidence) -> Finding:
@@ -411,9 +417,15 @@ def smallest_cluster(seen: Evidence) -> Finding:
     if severity == "ok":
         return Finding("smallest cluster", severity, text, "")
     text += f": {ratio:.1f} for each, where {OBJECTS:g} are wanted"
-    if seen.is_audited and ratio >= 1.0:  # the audit has measured what it does
+    if _has_measured_small_clusters(seen) and ratio >= 1.0:
+        text += "; the audit has measured what that does"
         return Finding("smallest cluster", "note", text, "")
     return Finding("smallest cluster", severity, text, *_simpler(seen))
+
+
+def _has_measured_small_clusters(seen: Evidence) -> bool:
+    """Whether an audit has measured what too few objects do to intervals like these."""
+    return isinstance(seen.audit, Audit) and not _is_longer(seen, seen.audit)
 
 
 def _objects_per_parameter(seen: Evidence) -> float:
@@ -509,7 +521,7 @@ def fit_to_intervals(seen: Evidence) -> Finding:
     if isinstance(seen.audit, Audit):  # the audit has measured what it does
         severity = seen.audit.severity_partition
         severity = "note" if severity == "ok" else severity
-        text += _held_in_the_audit(seen.audit)
+        text += f";{_held_in_the_audit(seen.audit)}"
     if sets.sum(axis=1).max() == 1:
         wider = Setting("focal_sets", "full") if c <= FULL else OMEGA
         change = change_of((wider,), "refit_partition")
@@ -534,18 +546,30 @@ def _one_cluster(seen: Evidence) -> Finding:
 
 
 def _short_in_the_audit(seen: Evidence, text: str) -> Finding:
-    """No objection; but small misses add up where pairs are all but certain to be apart."""
+    """Masses that match the intervals; but small misses add up where pairs are all but certain.
+
+    What is called sure rests on the masses, so that a large shortfall is said in the verdict.
+    """
+    topic = "fit to the intervals"
     if not isinstance(seen.audit, Audit) or not seen.audit.is_partition_short:
-        return Finding("fit to the intervals", "ok", text, "")
-    text += _held_in_the_audit(seen.audit)
-    advice = Message("Quote the intervals of pairs, or weaken the masses.")
-    change = change_of((WEAKEN,), "refit_partition")
-    return Finding("fit to the intervals", "note", text, advice, change)
+        return Finding(topic, "ok", text, "")
+    severity = "caution" if seen.audit.severity_partition == "problem" else "note"
+    text += f"; but{_held_in_the_audit(seen.audit)}"
+    if seen.is_weakened:
+        return Finding(topic, severity, text, NO_OTHER_MASSES)
+    advice = "Quote the intervals of pairs, or weaken the masses, which then hold as much."
+    return Finding(topic, severity, text, advice, change_of((WEAKEN,), "refit_partition"))
 
 
 def _held_in_the_audit(audit: Audit) -> str:
-    held = _percent(audit.coverage_partition)
-    return f"; on data sets drawn from {audit.origin} they cover {held} of the pairs"
+    """How often [Bel, Pl] holds the truth, and by how much it misses it."""
+    told = f" on data sets drawn from {audit.origin} they cover {audit.covered_partition}: "
+    told += audit.sense_partition
+    missed = 1.0 - audit.coverage_partition
+    if not audit.is_partition_short or np.isnan(audit.far_partition) or not missed:
+        return told
+    small = max(0.0, 1.0 - audit.far_partition / missed)
+    return f"{told} ({_percent(small)} of the misses are by less than {MARGIN:g})"
 
 
 def scattered_cluster(seen: Evidence) -> Finding:
@@ -705,6 +729,15 @@ def _floored(share: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{100.0 * share:.3g} %"
+
+
+def length_in_words(value: float) -> str:
+    """The length of an interval, as in tables.
+
+    >>> length_in_words(0.0839), length_in_words(3.3e-8)
+    ('0.084', 'below 0.001')
+    """
+    return "below 0.001" if 0.0 < value < 0.0005 else f"{value:.3f}"
 
 
 def _p(value: float) -> str:

@@ -4,8 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from credpart._audit import Audit
+from credpart._audit import LEAST_DEVIATION, Audit, in_tenths
 from credpart._rivals import FAR, Rivals
+from credpart.diagnostics import Finding
+from credpart.diagnostics.findings import length_in_words
 
 SHOWN_LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 ERRORS = 2.0  # standard errors that a bar reaches to each side
@@ -33,16 +35,13 @@ class AuditSection(NamedTuple):
 
     level: str
     nominal: str
-    coverage: str
-    error: str
-    partition: str
-    partition_error: str
-    recommended: str
-    is_reached: bool
-    sense: str  # of the coverage against what is asked for, see `_sense`
-    uncertainty: str  # why the data sets do not tell, where they do not
-    is_partition_short: bool  # belief to plausibility covers less than is asked for
-    n_datasets: int
+    told: str  # what the verdict says of the coverage of the intervals
+    advice: str
+    of_masses: str  # the coverage of belief to plausibility, and how it compares
+    between: str  # how coverage varies between data sets; empty where that is not known
+    length: str
+    own_length: str  # of the intervals of the fit
+    least_error: str  # that a coverage is judged with
     n_replicates: int
     origin: str  # what they were drawn from
     remarks: str  # which models they were drawn from, and what failed; may be empty
@@ -50,8 +49,8 @@ class AuditSection(NamedTuple):
     by_tenth: list[CoverageRow]
 
 
-def audit_section(found: Audit) -> AuditSection:
-    """The figures of an audit, and how they compare with what is asked for."""
+def audit_section(found: Audit, finding: Finding, own_length: float) -> AuditSection:
+    """The figures of an audit, and what the finding on the level says of them."""
     level, nominal = found.level, found.nominal_level
     shown = [
         float(at)
@@ -61,16 +60,13 @@ def audit_section(found: Audit) -> AuditSection:
     return AuditSection(
         level=percent(level),
         nominal=percent(nominal),
-        coverage=in_tenths(found.coverage),
-        error=in_tenths(found.standard_error),
-        partition=in_tenths(found.coverage_partition),
-        partition_error=in_tenths(found.standard_error_partition),
-        recommended=f"{found.recommended_level:.4g}",
-        is_reached=found.is_reached,
-        sense=_sense(found),
-        uncertainty=f"{found.uncertainty[0].upper()}{found.uncertainty[1:]}",
-        is_partition_short=found.is_partition_short,
-        n_datasets=found.n_counted,
+        told=f"{finding.text[:1].upper()}{finding.text[1:]}",
+        advice=finding.advice,
+        of_masses=f"{found.covered_partition}: {found.sense_partition}",
+        between=_between(found),
+        length=length_in_words(found.length),
+        own_length=length_in_words(own_length),
+        least_error=in_tenths(LEAST_DEVIATION / np.sqrt(found.n_counted)),
         n_replicates=found.n_replicates,
         origin="the fitted mixture" if found.is_own else found.origin,
         remarks="; ".join(found.remarks),
@@ -86,11 +82,11 @@ def audit_section(found: Audit) -> AuditSection:
     )
 
 
-def _sense(found: Audit) -> str:
-    """Return "right", "ample", "unknown" or "short", by the rule that the verdict goes by."""
-    if found.severity == "ok":
-        return "ample" if found.is_generous else "right"
-    return "unknown" if found.severity == "note" else "short"
+def _between(found: Audit) -> str:
+    """How the coverage of the intervals varies from data set to data set."""
+    if found.n_counted == 1 or np.isnan(found.lowest):
+        return ""
+    return f"from {in_tenths(found.lowest)} to {in_tenths(found.highest)}"
 
 
 def _row(name: str, pairs: str, row: Any, wanted: float, *, is_own: bool = False) -> CoverageRow:
@@ -102,7 +98,7 @@ def _row(name: str, pairs: str, row: Any, wanted: float, *, is_own: bool = False
         pairs,
         in_tenths(coverage),
         in_tenths(error),
-        f"{row['length']:.3f}",
+        length_in_words(float(row["length"])),
         f"{100.0 * coverage:.2f}",
         f"{100.0 * low:.2f}",
         f"{100.0 * (high - low):.2f}",
@@ -194,14 +190,3 @@ def percent(share: float) -> str:
     ('90 %', '99.75 %')
     """
     return f"{100.0 * share:.4g} %"
-
-
-def in_tenths(share: float) -> str:
-    """A share that was measured, in tenths of a percent; nothing where it is not known.
-
-    >>> in_tenths(0.99571), in_tenths(0.0002), in_tenths(0.0), in_tenths(float("nan"))
-    ('99.6 %', 'below 0.1 %', '0.0 %', '')
-    """
-    if np.isnan(share):
-        return ""
-    return "below 0.1 %" if 0.0 < share < 0.0005 else f"{100.0 * share:.1f} %"
