@@ -248,16 +248,57 @@ def test_one_cluster_is_no_finding(butterfly):
     assert told not in with_noise.summary()
 
 
-def test_all_plausible_rivals_are_shown(butterfly):
+def some_rivals(butterfly, **columns):
+    """Rivals of which no two coincide, the first of them plausible."""
     found = rivals(butterfly)
-    assert len(found.table) > 12
-    table = found.table.assign(plausible=np.arange(len(found.table)) < 14)
-    section = rivals_section(replace(found, table=table.iloc[:20]))
+    assert len(found.table) > 20
+    table = found.table.iloc[:20].assign(
+        plausible=np.arange(20) < 14,
+        bic=np.arange(0.0, -20.0, -1.0),
+        lead=10.0 - np.arange(20),
+        lead_aicc=1234.56 - np.arange(20),
+        outside=0.1,
+        nested=False,
+    )
+    return replace(found, table=table.assign(**columns))
+
+
+def test_all_plausible_rivals_are_shown(butterfly):
+    section = rivals_section(some_rivals(butterfly), 0.9)
     assert [row.is_plausible for row in section.rows] == [True] * 14
-    assert section.n_left_out == 6
-    assert [row.lead_aicc for row in section.rows[:3]] == [
-        f"{lead:+.1f}" for lead in table["lead_aicc"].iloc[:3]
-    ]
+    assert (section.n_rivals, section.n_plausible, section.n_left_out) == (20, 14, 6)
+    assert section.rows[0].lead_aicc == "+1,234.6"
+    assert not section.has_merged
+    assert not section.has_incomparable
+
+
+def test_rivals_that_coincide_are_one_row_with_all_names(butterfly):
+    separate = some_rivals(butterfly).table
+    same = separate.assign(n_clusters=1, relabelled=3)
+    for name in ("bic", "lead", "lead_aicc", "left_set"):
+        same.loc[:4, name] = separate.loc[0, name]
+    section = rivals_section(some_rivals(butterfly, **same), 0.9)
+    assert section.rows[0].model == ", ".join(separate["model"].iloc[:5])
+    assert (section.n_rivals, section.n_plausible, len(section.rows)) == (16, 10, 12)
+    assert section.has_merged
+    other = rivals_section(some_rivals(butterfly, **same.assign(relabelled=np.arange(20))), 0.9)
+    assert other.n_rivals == 20
+
+
+def test_rivals_with_too_many_parameters_are_not_plausible(butterfly):
+    lead_aicc = np.where(np.arange(20) == 1, -np.inf, 5.0 - np.arange(20))
+    found = some_rivals(butterfly, lead_aicc=lead_aicc, outside=np.arange(20) / 10.0)
+    section = rivals_section(found, 0.9)
+    assert section.n_plausible == len(found.plausible) == 13
+    assert [row.is_comparable for row in section.rows[:3]] == [True, False, True]
+    # The verdict means the best by BIC and AICc that leaves more than 15 % outside.
+    assert [row.is_meant for row in section.rows] == [k == 2 for k in range(len(section.rows))]
+    diagnosis = diagnose(butterfly, audit=0, rivals=found)
+    name = found.table["model"].iloc[2]
+    text = to_html(butterfly, diagnosis=diagnosis)
+    assert f"{name} <small>(in the verdict)</small>" in text
+    assert text.count("(in the verdict)") == text.count("<td>not comparable</td>") == 1
+    assert f"model {name}" in {f.topic: f for f in diagnosis.findings}["rival models"].text
 
 
 def test_same_result_makes_the_same_page(butterfly, tmp_path):

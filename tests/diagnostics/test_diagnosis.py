@@ -271,6 +271,37 @@ def test_what_a_rival_would_change_is_said(evidence, compared):
     )
 
 
+def test_a_better_rival_that_the_objects_cannot_carry_is_not_advised(evidence, compared):
+    few = evidence._replace(sizes=np.array([12.0, 9.0, 12.0]))  # VEI: 12 parameters
+    assert with_rival(few, compared).advice == (
+        "The objects are too few for VEI with 3 clusters, at most 2.8 for each parameter, where 6 "
+        "are wanted: cluster fewer columns, or gather more objects."
+    )
+    assert with_rival(few, compared).change == ""
+    enough = few._replace(sizes=np.array([12.0, 9.0, 15.0]))
+    assert with_rival(enough, compared).advice == "Fit that model."
+    one = with_rival(few, compared, n_clusters=1)  # 5 parameters for 33 objects
+    assert one.advice == "Fit that model."
+
+
+def test_a_better_rival_is_compared_with_the_others(evidence, compared):
+    columns = {"nested": False, "plausible": True, "outside": 0.5, "far_outside": 0.1}
+    table = compared.table.head(2).assign(
+        n_clusters=[3, 1], model=["VEI", "EEE"], lead=[20.0, 8.0], lead_aicc=[10.0, 17.0], **columns
+    )
+    seen = evidence._replace(rivals=replace(compared, table=table))
+    found = findings.rival_models(seen)
+    preferred = "AICc prefers EEE with 1 cluster: fit it too, and report both answers."
+    assert found.advice == f"Fit that model. {preferred}"
+    assert found.change == "model.set_params(n_clusters=3, model='VEI').fit(X)"
+    near = replace(compared, table=table.assign(lead_aicc=[10.0, 15.0]))
+    assert findings.rival_models(evidence._replace(rivals=near)).advice == "Fit that model."
+    # BIC means nothing for a mixture with as many parameters as objects.
+    unknown = replace(compared, table=table.assign(lead_aicc=[-np.inf, 17.0]))
+    text = findings.rival_models(evidence._replace(rivals=unknown)).text
+    assert text.startswith("1 cluster fits the data better than 3 (model EEE")
+
+
 def test_what_a_rival_may_leave_outside_depends_on_the_coverage_asked_for(evidence, compared):
     # Half of the pairs are outside 50 % intervals, even of a fit that is right.
     half = evidence._replace(nominal_level=0.5)
@@ -280,12 +311,16 @@ def test_what_a_rival_may_leave_outside_depends_on_the_coverage_asked_for(eviden
 
 def test_rivals_that_the_data_do_not_decide_between(evidence, compared):
     choose = with_rival(evidence, compared, lead=0.0)
+    assert choose.change == "model.set_params(model=['EII', 'VEI']).fit(X)"
     change = "model.set_params(model=['EII', 'VEI'], selection='each').fit(X)"
-    assert choose.change == change
     tried = {**evidence.selection.fits, (3, "VEI"): evidence.mixture}
     chosen = evidence._replace(selection=replace(evidence.selection, fits=tried))
     once = chosen._replace(is_chosen_once=True)
     assert with_rival(once, compared, lead=0.0).change == change
+    # A search is made wider, not narrower.
+    several = replace(evidence.selection, models=("EEE", "EII", "VVV"))
+    wider = with_rival(evidence._replace(selection=several), compared, lead=0.0)
+    assert wider.change == "model.set_params(model=['EEE', 'EII', 'VVV', 'VEI']).fit(X)"
     for found in (
         with_rival(chosen, compared, lead=0.0),  # each replicate has chosen between them
         with_rival(evidence, compared, lead=0.0, n_clusters=2),
@@ -351,7 +386,9 @@ def test_two_pieces_of_advice_have_folders_of_their_own():
     assert two == "credpart fit a.csv --out out-model-VEV-EEE --model VEV,EEE"
 
 
-def test_simpler_mixtures_are_advised_only_if_the_data_do_not_speak_against_them(evidence):
+def test_simpler_mixtures_are_advised_only_if_the_data_do_not_speak_against_them(
+    evidence, compared
+):
     X = load_iris().X.to_numpy()
     names = ["EEI", "VEV", "VVV"]
     selection = select_mixture(X, [1, 2, 3], names)
@@ -363,6 +400,17 @@ def test_simpler_mixtures_are_advised_only_if_the_data_do_not_speak_against_them
     seen = seen._replace(mixture=selection.fits[2, "VEV"])
     told = f"{findings.NOTHING_SIMPLER}objects, or cluster fewer columns."
     assert findings._simpler(seen) == (told, "")
+    # AICc may prefer a simpler one all the same.
+    table = compared.table.head(2).assign(
+        n_clusters=[1, 2], model=["VEV", "VEV"], lead=-50.0, lead_aicc=[5.9, 3.0], nested=False
+    )
+    for lead_aicc, more in (
+        ([5.9, 3.0], ""),
+        ([6.1, 3.0], " AICc prefers VEV with 1 cluster: fit it too, and report both answers."),
+        ([6.1, 7.0], ""),  # the one it prefers is not simpler
+    ):
+        rivals_ = replace(compared, table=table.assign(lead_aicc=lead_aicc))
+        assert findings._simpler(seen._replace(rivals=rivals_)) == (f"{told}{more}", "")
     in_groups = findings._simpler(seen._replace(n_groups=12))[0]
     assert in_groups == f"{findings.NOTHING_SIMPLER}groups, or cluster fewer columns."
     alone = replace(selection, fits={(2, "VEV"): selection.fits[2, "VEV"]})
@@ -652,10 +700,18 @@ def test_fewer_clusters_than_one_are_not_advised(evidence):
 )
 def test_structure(evidence, models, expected):
     replicates = Replicates(200, models=models)
-    found = findings.structure(evidence._replace(replicates=replicates))
+    two = replace(evidence.selection, models=("EII", "VII"))
+    found = findings.structure(evidence._replace(replicates=replicates, selection=two))
     assert found.severity == expected
     assert (found.advice == "") == (expected != "caution")
     assert ("more chose VII" in found.text) == (expected == "note")
+
+
+def test_a_model_that_was_given_is_no_finding(evidence, compared):
+    found = findings.structure(evidence)
+    assert (found.severity, found.text) == ("note", "EII was given")
+    against = findings.structure(evidence._replace(rivals=compared))
+    assert against.text == "EII was given; see rival models"
 
 
 def test_a_model_that_was_chosen_once(evidence):
@@ -667,7 +723,7 @@ def test_a_model_that_was_chosen_once(evidence):
     numbers = replace(evidence.selection, fits={(2, "EII"): None, (3, "EII"): None})
     for selection in (evidence.selection, numbers):  # no model to choose
         changes = {"selection": selection, "is_chosen_once": True}
-        assert severity(findings.structure, evidence, **changes) == "ok"
+        assert severity(findings.structure, evidence, **changes) == "note"
 
 
 @pytest.mark.parametrize(
@@ -978,5 +1034,7 @@ def test_rivals_that_relabel_objects_without_leaving_the_intervals_are_a_note(ev
         found = Rivals(table, pd.DataFrame(), {}, 10, 2.0, "EII", 3, 0.0)
         told = findings.rival_models(evidence._replace(rivals=found))
         assert told.severity == expected
-        assert told.text.startswith("1 of 1 other models is as plausible, and under it 0 % of")
+        assert told.text.startswith(
+            "1 of 1 other models is as plausible (BIC higher, or at most 2 lower), and under it 0 "
+        )
         assert ("30 of" in told.text) == (expected == "note")

@@ -150,13 +150,17 @@ def to_html(
         objects=objects,
         diagnosis=judged,
         audit=_audit_section(result, judged),
-        rivals=judged.rivals and rivals_section(judged.rivals),
+        rivals=judged.rivals and rivals_section(judged.rivals, _coverage_asked_for(result)),
         **_sections(result, objects, command),
         stored=about["stored"],
         charts=charts,
     )
     # A name of a file may hold bytes that are no text: the page is, so that it can be written.
     return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def _coverage_asked_for(result: CalibratedResult) -> float:
+    return result.options.nominal_level or result.intervals.level
 
 
 def _audit_section(result: CalibratedResult, judged: Diagnosis) -> AuditSection | None:

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from credpart._audit import LEAST_DEVIATION, Audit, in_tenths
-from credpart._rivals import FAR, Rivals
+from credpart._rivals import FAR, Rivals, distinct_rivals
 from credpart.diagnostics import Finding
-from credpart.diagnostics.findings import length_in_words
+from credpart.diagnostics.findings import length_in_words, objecting_rival
 
 SHOWN_LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 ERRORS = 2.0  # standard errors that a bar reaches to each side
@@ -111,10 +111,12 @@ class RivalRow(NamedTuple):
     """Another mixture of the same data, and what it changes."""
 
     n_clusters: int
-    model: str
+    model: str  # or several, if they coincide
     lead: str
     lead_aicc: str  # empty where it is not known
     is_plausible: bool
+    is_comparable: bool
+    is_meant: bool  # in the verdict
     outside: str
     far_outside: str
     relabelled: int
@@ -136,25 +138,42 @@ class RivalsSection(NamedTuple):
     n_missing: int  # that could not be fitted
     far: str  # by which a pair misses its interval to be counted apart
 
+    @property
+    def has_incomparable(self) -> bool:
+        """Whether some rows have too many parameters."""
+        return not all(row.is_comparable for row in self.rows)
 
-def rivals_section(found: Rivals) -> RivalsSection:
-    """The best rivals by BIC: all that are plausible, and others up to a number of rows."""
-    table = found.table
-    n_plausible = int(table["plausible"].sum())
-    best = table.head(max(MOST_RIVALS, n_plausible))
+    @property
+    def has_merged(self) -> bool:
+        """Whether some rows stand for several models."""
+        return any(", " in row.model for row in self.rows)
+
+
+def rivals_section(found: Rivals, level: float) -> RivalsSection:
+    """The best rivals by BIC: all that are plausible, and others up to a number of rows.
+
+    ``level`` is the coverage that is asked for, which says what speaks against the fit.
+    """
+    table, objection = distinct_rivals(found.table), objecting_rival(found, level)
+    meant = None if objection is None else (objection["n_clusters"], objection["model"])
+    is_comparable = table["lead_aicc"] != -np.inf
+    is_plausible = table["plausible"] & is_comparable
+    last = int(np.flatnonzero(is_plausible).max(initial=-1)) + 1  # those above it are shown too
     rows = [
         RivalRow(
             int(row["n_clusters"]),
             str(row["model"]),
             _lead(row["lead"]),
             _lead(row["lead_aicc"]),
-            bool(row["plausible"]),
+            bool(is_plausible[i]),
+            bool(is_comparable[i]),
+            meant in [(row["n_clusters"], name) for name in str(row["model"]).split(", ")],
             in_tenths(row["outside"]),
             in_tenths(row["far_outside"]),
             int(row["relabelled"]),
             int(row["left_set"]),
         )
-        for _, row in best.iterrows()
+        for i, row in table.head(max(MOST_RIVALS, last)).iterrows()
     ]
     names = list(dict.fromkeys(map(str, found.objects["object"])))
     return RivalsSection(
@@ -162,7 +181,7 @@ def rivals_section(found: Rivals) -> RivalsSection:
         found.n_clusters,
         f"{found.bound:g}",
         len(table),
-        n_plausible,
+        int(is_plausible.sum()),
         rows,
         len(table) - len(rows),
         names[:MOST_CHANGED],
@@ -175,12 +194,12 @@ def rivals_section(found: Rivals) -> RivalsSection:
 def _lead(value: float) -> str:
     """A difference of two criteria; AICc has no bound where parameters outnumber the objects.
 
-    >>> _lead(12.34), _lead(-float("inf")), _lead(float("nan"))
-    ('+12.3', '−∞', '')
+    >>> _lead(1234.56), _lead(-float("inf")), _lead(float("nan"))
+    ('+1,234.6', '-∞', '')
     """
     if np.isnan(value):
         return ""
-    return f"{value:+.1f}" if np.isfinite(value) else "−∞" if value < 0.0 else "+∞"
+    return f"{value:+,.1f}" if np.isfinite(value) else "-∞" if value < 0.0 else "+∞"
 
 
 def percent(share: float) -> str:
