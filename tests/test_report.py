@@ -231,7 +231,8 @@ def test_no_overlap_is_not_taken_for_clusters_that_are_apart():
     assert not content.summary(overlap).on_no_overlap
     few = EvidentialPartition([[1.0, 0.0, 0.0]] * 18 + [[0.1, 0.1, 0.8]] * 2, undecided.focal_sets)
     assert content.summary(few).on_no_overlap == (
-        "No object overlaps; of the 2 that are undecided the data do not tell whether they do."
+        "No object is called overlapping; of the 2 undecided the data do not tell whether they "
+        "overlap."
     )
     assert not content.summary(EvidentialPartition.from_hard([0, 1])).on_no_overlap
 
