@@ -257,7 +257,7 @@ def test_shares_of_clusters_are_called_shares_of_mass(folder, monkeypatch, capsy
     assert run("profile", "out") == 0
     first, second, *others = capsys.readouterr().out.splitlines()
     assert first.strip() == "share of mass"
-    assert second.split()[:7] == ["cluster", "objects", "(Bel", "to", "Pl,", "no", "CI)"]
+    assert second.split()[:5] == ["cluster", "objects", "(Bel-Pl,", "no", "CI)"]
     assert "Bel to Pl are bounds of these objects' mass, and no confidence limits." in others
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert '<th scope="row">Share of mass</th>' in page

@@ -14,7 +14,7 @@ LONGEST_NAME = 100  # letters
 MOST_COLUMNS = 2  # that a summary names for each cluster
 # Shares of the mass, not of the objects counted beside them.  Short names: longer ones would wrap
 # the column to the right.
-SHARES = "share of mass\n(Bel to Pl, no CI)"
+SHARES = "share of mass\n(Bel-Pl, no CI)"
 NO_LIMITS = "Bel to Pl are bounds of these objects' mass, and no confidence limits."
 NOTHING = f"nothing by {NOTABLE:g} s.d."  # of a cluster that lies near the mean of all objects
 
