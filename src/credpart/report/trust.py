@@ -159,21 +159,22 @@ def rivals_section(found: Rivals, level: float) -> RivalsSection:
     is_comparable = table["lead_aicc"] != -np.inf
     is_plausible = table["plausible"] & is_comparable
     last = int(np.flatnonzero(is_plausible).max(initial=-1)) + 1  # those above it are shown too
+    shown = table.head(max(MOST_RIVALS, last)).iterrows()
     rows = [
         RivalRow(
             int(row["n_clusters"]),
             str(row["model"]),
             _lead(row["lead"]),
             _lead(row["lead_aicc"]),
-            bool(is_plausible[i]),
-            bool(is_comparable[i]),
+            bool(plausible),
+            bool(comparable),
             meant in [(row["n_clusters"], name) for name in str(row["model"]).split(", ")],
             in_tenths(row["outside"]),
             in_tenths(row["far_outside"]),
             int(row["relabelled"]),
             int(row["left_set"]),
         )
-        for i, row in table.head(max(MOST_RIVALS, last)).iterrows()
+        for (_, row), plausible, comparable in zip(shown, is_plausible, is_comparable, strict=False)
     ]
     names = list(dict.fromkeys(map(str, found.objects["object"])))
     return RivalsSection(
