@@ -279,7 +279,8 @@ def test_rivals_that_coincide_are_one_row_with_all_names(butterfly):
     for name in ("bic", "lead", "lead_aicc", "left_set"):
         same.loc[:4, name] = separate.loc[0, name]
     section = rivals_section(some_rivals(butterfly, **same), 0.9)
-    assert section.rows[0].model == ", ".join(separate["model"].iloc[:5])
+    assert " ".join(section.rows[0].model) == ", ".join(separate["model"].iloc[:5])
+    assert len(section.rows[0].model) == 2
     assert (section.n_rivals, section.n_plausible, len(section.rows)) == (16, 10, 12)
     assert section.has_merged
     other = rivals_section(some_rivals(butterfly, **same.assign(relabelled=np.arange(20))), 0.9)

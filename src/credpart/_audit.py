@@ -247,7 +247,8 @@ class Audit:
             return "that is too few data sets to tell"
         wanted = self.nominal_level
         if self.is_untested and coverage >= wanted - SHORTFALL:
-            return "all true probabilities are near 0 or 1 there, so that they test little"
+            near = "all true probabilities are near 0 or 1 there"
+            return f"{near}, so that these data sets test little"
         if coverage >= wanted:
             return "the data sets differ too much to say that the level holds"
         return f"the difference from {_percent(wanted)} may be chance"

@@ -460,11 +460,11 @@ def test_data_sets_on_which_any_level_covers_enough_test_little(good):
     flat = replace(made, by_level=made.by_level.assign(coverage=0.99))
     found = diagnose(good, audit=flat, rivals=False).findings[0]
     assert (found.severity, found.advice) == ("note", "")
-    assert found.text.endswith("are near 0 or 1 there, so that they test little")
+    assert found.text.endswith("are near 0 or 1 there, so that these data sets test little")
     many = replace(flat, n_datasets=50)  # the lowest level would be enough for them
     assert not many.asks_for_another_level
     assert replace(made, n_datasets=50).asks_for_another_level
-    assert many.verdict.endswith("so that they test little.")
+    assert many.verdict.endswith("so that these data sets test little.")
     assert replace(flat, coverage=0.6).severity == "problem"
 
 

@@ -12,6 +12,7 @@ from credpart.diagnostics.findings import length_in_words, objecting_rival
 SHOWN_LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 ERRORS = 2.0  # standard errors that a bar reaches to each side
 MOST_RIVALS = 12  # rows of the table, unless more are plausible
+NAMES_IN_LINE = 3  # of models that coincide
 MOST_CHANGED = 12  # objects that are named
 
 
@@ -111,7 +112,7 @@ class RivalRow(NamedTuple):
     """Another mixture of the same data, and what it changes."""
 
     n_clusters: int
-    model: str  # or several, if they coincide
+    model: list[str]  # the lines of its name, or of the names of several that coincide
     lead: str
     lead_aicc: str  # empty where it is not known
     is_plausible: bool
@@ -146,7 +147,7 @@ class RivalsSection(NamedTuple):
     @property
     def has_merged(self) -> bool:
         """Whether some rows stand for several models."""
-        return any(", " in row.model for row in self.rows)
+        return any(", " in "".join(row.model) for row in self.rows)
 
 
 def rivals_section(found: Rivals, level: float) -> RivalsSection:
@@ -163,7 +164,7 @@ def rivals_section(found: Rivals, level: float) -> RivalsSection:
     rows = [
         RivalRow(
             int(row["n_clusters"]),
-            str(row["model"]),
+            _in_lines(str(row["model"])),
             _lead(row["lead"]),
             _lead(row["lead_aicc"]),
             bool(plausible),
@@ -190,6 +191,17 @@ def rivals_section(found: Rivals, level: float) -> RivalsSection:
         len(found.missing),
         f"{FAR:g}",
     )
+
+
+def _in_lines(names: str) -> list[str]:
+    """Names in lines, so that the table is not too wide.
+
+    >>> _in_lines("EII, VII, EEI, VEI")
+    ['EII, VII, EEI,', 'VEI']
+    """
+    parts = names.split(", ")
+    lines = [parts[k : k + NAMES_IN_LINE] for k in range(0, len(parts), NAMES_IN_LINE)]
+    return [*(f"{', '.join(line)}," for line in lines[:-1]), ", ".join(lines[-1])]
 
 
 def _lead(value: float) -> str:
