@@ -60,7 +60,7 @@ def found(model):
 
 def literal_coverage(model, levels):
     """The definition: draw, fit by the public estimator, count the pairs one by one."""
-    shares, of_partition = [], []
+    shares, of_partition, far = [], [], []
     truths = plausible_truths(model.result_)
     shares_up_to = np.cumsum([truth.share for truth in truths])
     for i, seed in enumerate(SeedSequence(5).spawn(N_DATASETS)):
@@ -88,17 +88,26 @@ def literal_coverage(model, levels):
         ]
         shares.append(hits[:-1])
         of_partition.append(hits[-1])
-    return np.array(shares), np.array(of_partition)
+        belief, plausibility = bounds[-1]
+        far.append(
+            np.mean(
+                [truth[p] < belief[p] - 0.05 or truth[p] > plausibility[p] + 0.05 for p in pairs]
+            )
+        )
+    return np.array(shares), np.array(of_partition), np.array(far)
 
 
 @pytest.mark.filterwarnings("ignore::credpart.errors.CredpartWarning")
 def test_coverage_is_that_of_the_definition(model, found):
-    shares, of_partition = literal_coverage(model, [0.8, 0.9])
+    shares, of_partition, far = literal_coverage(model, [0.8, 0.9])
     assert found.coverage == pytest.approx(shares[:, 0].mean(), abs=1e-12)
     assert found.by_level.loc[0.9, "coverage"] == pytest.approx(shares[:, 1].mean(), abs=1e-12)
     assert found.coverage_partition == pytest.approx(of_partition.mean(), abs=1e-12)
     error = shares[:, 0].std(ddof=1) / np.sqrt(N_DATASETS)
     assert found.standard_error == pytest.approx(error, abs=1e-12)
+    assert (found.lowest, found.highest) == (shares[:, 0].min(), shares[:, 0].max())
+    assert 0.0 < found.far_partition < 1.0 - found.coverage_partition
+    assert found.far_partition == pytest.approx(far.mean(), abs=1e-12)
 
 
 def test_tenths_add_up_to_the_whole(found):
@@ -238,8 +247,8 @@ def test_the_verdict_says_if_no_level_is_enough(found):
     for coverage, said in {
         0.7: f"On these data sets, use level={found.recommended_level} for a coverage of 80 %.",
         0.77: "The difference from 80 % may be chance: draw n_datasets=120.",
-        0.79: "That agrees with what was asked for.",
-        0.83: "That agrees with what was asked for.",
+        0.79: "That agrees with the 80 % asked for.",
+        0.83: "That agrees with the 80 % asked for.",
         0.9: "They are longer than they had to be: on these data sets "
         f"level={found.recommended_level}",
     }.items():
@@ -582,8 +591,11 @@ def test_a_truth_that_is_not_the_fitted_mixture_is_named(found):
 
 def test_audits_that_do_not_name_truths_were_drawn_from_the_fit(found):
     told = json.loads(encoded(found))
-    del told["truths"]
-    assert _audit.Audit.from_dict(told).truths == {found.model: found.n_datasets}
+    for name in ("truths", "lowest", "highest", "far_partition"):
+        del told[name]
+    stored = _audit.Audit.from_dict(told)
+    assert stored.truths == {found.model: found.n_datasets}
+    assert np.isnan([stored.lowest, stored.highest, stored.far_partition]).all()
 
 
 def test_a_standard_error_that_is_not_known_is_not_told(found):

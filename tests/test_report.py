@@ -12,6 +12,7 @@ import pytest
 from credpart import CalibratedClustering, EvidentialPartition, audit, diagnose, rivals
 from credpart._checks import Table
 from credpart.datasets import load_butterfly, load_iris
+from credpart.diagnostics import Finding
 from credpart.profiles import figure, find_profiles
 from credpart.report import content, page, payload, to_html, write_report
 from credpart.report.charts import (
@@ -111,29 +112,8 @@ def test_the_numbers_of_a_page_are_those_of_the_words(butterfly):
 
 def test_coverage_is_held_against_what_is_asked_for(butterfly):
     found = audit(butterfly, n_datasets=2, n_replicates=60)
-    nan = float("nan")
-    told = [  # coverage, its standard error, data sets, what the page says of it
-        (0.87, 0.01, 50, "short"),
-        (0.87, 0.01, 8, "unknown"),
-        (0.89, 0.01, 8, "right"),
-        (0.9, 0.01, 8, "right"),
-        (0.93, 0.01, 29, "right"),
-        (0.93, 0.01, 30, "right"),
-        (0.94, 0.01, 30, "ample"),
-        (0.93, 0.01, 2, "unknown"),
-        (0.93, 0.1, 8, "unknown"),
-        (0.2, 0.1, 2, "short"),
-        (0.2, nan, 1, "short"),
-        (0.9, nan, 1, "unknown"),
-    ]
-    for coverage, error, n_datasets, sense in told:
-        given = {"coverage": coverage, "standard_error": error, "n_datasets": n_datasets}
-        measured = replace(found, nominal_level=0.9, **given)
-        assert audit_section(measured).sense == sense
-        # The page and the verdict say the same.
-        same = {"ok": ("right", "ample"), "note": ("unknown",)}
-        assert sense in same.get(measured.severity, ("short",))
-    section = audit_section(found)
+    section = audit_section(found, Finding("level", "note", "that is so", "Do it."), 0.25)
+    assert (section.told, section.advice, section.own_length) == ("That is so", "Do it.", "0.250")
     assert [row.is_own for row in section.by_level].count(True) == 1
     own = next(row for row in section.by_level if row.is_own)
     assert own.coverage == f"{100 * found.coverage:.1f} %"
@@ -150,42 +130,63 @@ def test_coverage_is_held_against_what_is_asked_for(butterfly):
 
 
 SENSES = [
-    (0.92, 0.04, 0.89, "agrees with the 90 % asked for"),
-    (0.96, 0.001, 0.89, "That does not show that they are too long for these data"),
-    (0.92, 0.1, 0.89, "The data sets differ too much to say that the level holds."),
-    (0.8, 0.04, 0.71, "is below the 90 % asked for. On these data sets, level 0.97 would have"),
-    (0.8, 0.05, 0.71, "The difference from 90 % may be chance."),
+    (0.92, 0.04, 0.89, ": that agrees with the 90 % asked for."),
+    (0.98, 0.01, 0.89, ": that is not below the 90 % asked for."),
+    (0.96, 0.001, 0.89, "which does not show that they are too long for these data."),
+    (0.92, 0.1, 0.89, ": the data sets differ too much to say that the level holds."),
+    (0.8, 0.04, 0.71, ": that is less than the 90 % asked for. On these data sets intervals of"),
+    (0.8, 0.05, 0.71, ": the difference from 90 % may be chance. More would tell"),
 ]
 
 
 @pytest.mark.parametrize(("coverage", "error", "of_masses", "told"), SENSES)
-def test_a_level_is_recommended_only_where_the_intervals_are_short(
+def test_the_page_says_of_an_audit_what_the_verdict_says(
     butterfly, coverage, error, of_masses, told
 ):
+    found = audit(butterfly, n_datasets=2, n_replicates=60)
     found = replace(
-        audit(butterfly, n_datasets=2, n_replicates=60),
+        found,
         nominal_level=0.9,
         n_datasets=30 if error == 0.001 else 8,
         coverage=coverage,
         standard_error=error,
         coverage_partition=of_masses,
         standard_error_partition=0.034,
+        length=1.0,
+        lowest=0.4,
+        highest=0.99,
         recommended_level=0.97,
         is_reached=True,
     )
-    diagnosis = replace(diagnose(butterfly, audit=0, rivals=False), audit=found)
+    diagnosis = diagnose(butterfly, audit=found, rivals=False)
     text = re.sub("<[^>]+>", "", to_html(butterfly, diagnosis=diagnosis))
-    assert told in text
-    assert ("0.97 would have covered" in text) == (coverage + 2.0 * error < 0.9)
-    assert ("quote the intervals, not the masses" in text) == (of_masses == 0.71)
+    section = text[text.index("An audit draws") :]
+    level = diagnosis.findings[0]
+    assert f"{level.text[0].upper()}{level.text[1:]}. {level.advice}" in section
+    assert told in section
+    assert ("0.97 would have covered" in section) == (coverage + 2.0 * error < 0.9)
+    assert "Between data sets coverage ranged from 40.0 % to 99.0 %." in section
+    of_mass = "that is less than" if of_masses == 0.71 else "that agrees with"
+    assert f"cover {100 * of_masses:.1f} % of the pairs (standard error 3.4 %" in section
+    assert f": {of_mass} the 90 % asked for. An audit cannot" in re.sub(r"\s+", " ", section)
+
+
+def test_a_page_keeps_the_reservations_of_the_verdict(butterfly):
+    # Two places said of one audit that the level holds, and that it says little.
+    found = audit(butterfly, n_datasets=8, n_replicates=60)
+    short = replace(found, coverage=0.9, standard_error=0.01, length=1e-8)
+    text = to_html(butterfly, diagnosis=diagnose(butterfly, audit=short, rivals=False))
+    section = text[text.index('<section id="audit"') :]
+    assert "the audit says little of such intervals" in section
+    assert "mean length is below 0.001" in section
 
 
 def test_an_audit_of_one_cluster_says_nothing(butterfly):
     found = replace(audit(butterfly, n_datasets=2, n_replicates=60), n_clusters=1)
-    diagnosis = replace(diagnose(butterfly, audit=0, rivals=False), audit=found)
-    text = to_html(butterfly, diagnosis=diagnosis)
-    assert "With one cluster that says nothing, as any two objects belong together." in text
-    assert "The coverage of the intervals," not in text
+    text = to_html(butterfly, diagnosis=diagnose(butterfly, audit=found, rivals=False))
+    section = text[text.index('<section id="audit"') :]
+    assert "with one cluster that says nothing, as any two objects belong together." in section
+    assert "agrees with" not in section
 
 
 def test_replicates_with_other_numbers_of_clusters_are_told(butterfly):
@@ -231,7 +232,8 @@ def test_no_overlap_is_not_taken_for_clusters_that_are_apart():
     assert not content.summary(overlap).on_no_overlap
     few = EvidentialPartition([[1.0, 0.0, 0.0]] * 18 + [[0.1, 0.1, 0.8]] * 2, undecided.focal_sets)
     assert content.summary(few).on_no_overlap == (
-        "No object overlaps; of the 2 that are undecided the data do not tell whether they do."
+        "No object is called overlapping; of the 2 undecided the data do not tell whether they "
+        "overlap."
     )
     assert not content.summary(EvidentialPartition.from_hard([0, 1])).on_no_overlap
 
@@ -248,16 +250,58 @@ def test_one_cluster_is_no_finding(butterfly):
     assert told not in with_noise.summary()
 
 
-def test_all_plausible_rivals_are_shown(butterfly):
+def some_rivals(butterfly, **columns):
+    """Rivals of which no two coincide, the first of them plausible."""
     found = rivals(butterfly)
-    assert len(found.table) > 12
-    table = found.table.assign(plausible=np.arange(len(found.table)) < 14)
-    section = rivals_section(replace(found, table=table.iloc[:20]))
+    assert len(found.table) > 20
+    table = found.table.iloc[:20].assign(
+        plausible=np.arange(20) < 14,
+        bic=np.arange(0.0, -20.0, -1.0),
+        lead=10.0 - np.arange(20),
+        lead_aicc=1234.56 - np.arange(20),
+        outside=0.1,
+        nested=False,
+    )
+    return replace(found, table=table.assign(**columns))
+
+
+def test_all_plausible_rivals_are_shown(butterfly):
+    section = rivals_section(some_rivals(butterfly), 0.9)
     assert [row.is_plausible for row in section.rows] == [True] * 14
-    assert section.n_left_out == 6
-    assert [row.lead_aicc for row in section.rows[:3]] == [
-        f"{lead:+.1f}" for lead in table["lead_aicc"].iloc[:3]
-    ]
+    assert (section.n_rivals, section.n_plausible, section.n_left_out) == (20, 14, 6)
+    assert section.rows[0].lead_aicc == "+1,234.6"
+    assert not section.has_merged
+    assert not section.has_incomparable
+
+
+def test_rivals_that_coincide_are_one_row_with_all_names(butterfly):
+    separate = some_rivals(butterfly).table
+    same = separate.assign(n_clusters=1, relabelled=3)
+    for name in ("bic", "lead", "lead_aicc", "left_set"):
+        same.loc[:4, name] = separate.loc[0, name]
+    section = rivals_section(some_rivals(butterfly, **same), 0.9)
+    assert " ".join(section.rows[0].model) == ", ".join(separate["model"].iloc[:5])
+    assert len(section.rows[0].model) == 2
+    assert (section.n_rivals, section.n_plausible, len(section.rows)) == (16, 10, 12)
+    assert section.has_merged
+    other = rivals_section(some_rivals(butterfly, **same.assign(relabelled=np.arange(20))), 0.9)
+    assert other.n_rivals == 20
+
+
+def test_rivals_with_too_many_parameters_are_not_plausible(butterfly):
+    lead_aicc = np.where(np.arange(20) == 1, -np.inf, 5.0 - np.arange(20))
+    found = some_rivals(butterfly, lead_aicc=lead_aicc, outside=np.arange(20) / 10.0)
+    section = rivals_section(found, 0.9)
+    assert section.n_plausible == len(found.plausible) == 13
+    assert [row.is_comparable for row in section.rows[:3]] == [True, False, True]
+    # The verdict means the best by BIC and AICc that leaves more than 15 % outside.
+    assert [row.is_meant for row in section.rows] == [k == 2 for k in range(len(section.rows))]
+    diagnosis = diagnose(butterfly, audit=0, rivals=found)
+    name = found.table["model"].iloc[2]
+    text = to_html(butterfly, diagnosis=diagnosis)
+    assert f"{name} <small>(in the verdict)</small>" in text
+    assert text.count("(in the verdict)") == text.count("<td>not comparable</td>") == 1
+    assert f"model {name}" in {f.topic: f for f in diagnosis.findings}["rival models"].text
 
 
 def test_same_result_makes_the_same_page(butterfly, tmp_path):

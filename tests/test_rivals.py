@@ -91,7 +91,7 @@ def test_a_wider_bound_has_more_plausible_rivals(model, found):
     wide = rivals(model, bound=15.0)
     np.testing.assert_array_equal(wide.table["plausible"], wide.table["lead"] >= -15.0)
     assert len(wide.plausible) > len(found.plausible)
-    assert "BIC at most 15 lower" in wide.summary()
+    assert "(BIC higher, or at most 15 lower)" in wide.summary()
 
 
 def test_the_share_outside_is_that_of_the_definition(model, found):
@@ -244,3 +244,24 @@ def test_what_cannot_be_compared_is_refused(model):
         rivals(replace(model.result_, mixture=None))
     with pytest.raises(InputError, match="`bound` must be"):
         rivals(model, bound=-1)
+
+
+def test_mixtures_that_coincide_are_counted_once(model):
+    wide = rivals(model, bound=1000.0)
+    one = _rivals.distinct_rivals(wide.table).query("n_clusters == 1")
+    # With one cluster there are spherical, diagonal and full covariances.
+    kinds = [{"EII", "VII"}, {"EEI", "VEI", "EVI", "VVI"}]
+    kinds.append(set(STRUCTURES) - set.union(*kinds))
+    assert sorted(map(len, kinds)) == sorted(len(names.split(", ")) for names in one["model"])
+    assert all(set(names.split(", ")) in kinds for names in one["model"])
+    number = len(_rivals.distinct_rivals(wide.table))
+    assert number <= len(wide.table) - 11
+    assert wide.summary().startswith(f"{number} of {number} rivals")
+    assert repr(wide).startswith(f"Rivals({number} rivals, {number} plausible")
+    assert _rivals.distinct_rivals(wide.table.head(0)).empty
+
+
+def test_a_rival_with_as_many_parameters_as_objects_is_not_plausible(found):
+    table = found.table.assign(plausible=True, outside=0.5, lead_aicc=1.0)
+    table.loc[table.index[0], "lead_aicc"] = -np.inf
+    assert len(replace(found, table=table).plausible) == len(table) - 1

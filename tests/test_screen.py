@@ -168,7 +168,7 @@ def test_one_cluster_is_not_said_in_the_plural(tmp_path, monkeypatch, capsys):
     shown = capsys.readouterr().out
     assert "11 objects, 1 cluster, model EII" in shown
     assert "1 clusters" not in shown
-    assert "no column" in shown  # sets the only cluster apart
+    assert "nothing by 0.5 s.d." in shown  # sets the only cluster apart
 
 
 def test_the_c_locale_and_no_colour_work(folder, monkeypatch):
@@ -255,9 +255,10 @@ def test_shares_of_clusters_are_called_shares_of_mass(folder, monkeypatch, capsy
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
     assert run("profile", "out") == 0
-    first, second, *_ = capsys.readouterr().out.splitlines()
+    first, second, *others = capsys.readouterr().out.splitlines()
     assert first.strip() == "share of mass"
-    assert second.split()[:5] == ["cluster", "objects", "(Bel", "to", "Pl)"]
+    assert second.split()[:5] == ["cluster", "objects", "(Bel-Pl,", "no", "CI)"]
+    assert "Bel to Pl are bounds of these objects' mass, and no confidence limits." in others
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert '<th scope="row">Share of mass</th>' in page
     assert "The share of mass is" in page

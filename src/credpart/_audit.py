@@ -70,6 +70,10 @@ LEAST_DATA_SETS = 8  # of an audit that can say that a level holds
 # .01 to .03; or MORE_DATA_SETS times those that there were, which halve the standard error.
 ENOUGH_DATA_SETS, MORE_DATA_SETS = 50, 4
 LEAST_GENEROUS = 30  # of one that can say that intervals cover more than was asked for
+# Where coverage changes by less between the lowest and the highest level, a tenth of what it should
+# change by, intervals are so short that the level plays no part.
+LEAST_CHANGE = 0.05
+FAR = 0.05  # by which [Bel, Pl] misses the truth to be counted apart
 GOLDEN_RATIO = 0.5 * (1.0 + 5.0**0.5)
 
 
@@ -115,6 +119,11 @@ class Audit:
     truths : mapping
         How many data sets were drawn from each mixture: the fitted one, by the name of its model,
         or one between it and a wider model, and the best fits of other families.
+    lowest, highest : float
+        Coverage of the intervals on the data sets with the least and the most of it.
+    far_partition : float
+        Share of the pairs that [Bel, Pl] misses by more than 0.05.  NaN, as ``lowest`` and
+        ``highest``, of an audit that was stored without it.
 
     Examples
     --------
@@ -147,6 +156,9 @@ class Audit:
     n_clusters: int
     loglik: float
     truths: Mapping[str, int]
+    lowest: float = float("nan")
+    highest: float = float("nan")
+    far_partition: float = float("nan")
 
     @property
     def n_failed(self) -> int:
@@ -167,10 +179,10 @@ class Audit:
     def severity(self) -> str:
         """Whether the intervals hold their level.
 
-        It is "note" if the data sets do not tell, "caution" if the intervals cover less than was
-        asked for, by more than two standard errors, "problem" if it is also by more than .05 after
-        one standard error, else "ok".  A standard error counts as if coverage varied between data
-        sets with a standard deviation of 0.1 at least.
+        It is "note" if the data sets do not tell, or hardly test the level, "caution" if the
+        intervals cover less than was asked for, by more than two standard errors, "problem" if it
+        is also by more than .05 after one standard error, else "ok".  A standard error counts as if
+        coverage varied between data sets with a standard deviation of 0.1 at least.
         """
         return self._held(self.coverage, self._judged(self.standard_error))
 
@@ -187,8 +199,25 @@ class Audit:
     @property
     def is_generous(self) -> bool:
         """Whether the intervals cover more than was asked for, by more than two standard errors."""
-        lowest = self.coverage - ERRORS * self._judged(self.standard_error)
-        return self.n_counted >= LEAST_GENEROUS and lowest > self.nominal_level
+        is_more = self._is_more(self.coverage, self._judged(self.standard_error))
+        return self.n_counted >= LEAST_GENEROUS and is_more and not self.is_untested
+
+    @property
+    def is_untested(self) -> bool:
+        """Whether coverage is high enough at any level, and so says little of this one."""
+        measured = self.by_level["coverage"]
+        is_flat = bool(measured.max() - measured.min() < LEAST_CHANGE)
+        return is_flat and self.coverage >= self.nominal_level - SHORTFALL
+
+    @property
+    def more_would_tell(self) -> bool:
+        """Whether more data sets may tell what these do not."""
+        is_final = self.n_clusters == 1 or (self.is_untested and self.n_counted >= LEAST_DATA_SETS)
+        return self.severity == "note" and not is_final
+
+    def _is_more(self, coverage: float, error: float) -> bool:
+        """Whether a coverage is above the one asked for, by more than what may be chance."""
+        return coverage - ERRORS * error > self.nominal_level
 
     def _judged(self, error: float) -> float:
         """A standard error, which may be NaN, as it is judged with."""
@@ -200,7 +229,7 @@ class Audit:
         if self.n_clusters == 1:  # every true P_ij is 1
             return "note"
         if coverage >= wanted - SHORTFALL:
-            is_told = coverage - error >= wanted - GREAT_SHORTFALL
+            is_told = coverage - error >= wanted - GREAT_SHORTFALL and not self.is_untested
             return "ok" if is_told and self.n_counted >= LEAST_DATA_SETS else "note"
         if coverage + ERRORS * error >= wanted:
             return "note"
@@ -209,14 +238,43 @@ class Audit:
     @property
     def uncertainty(self) -> str:
         """Why the data sets do not tell whether the level holds, where they do not."""
+        return self._uncertainty(self.coverage)
+
+    def _uncertainty(self, coverage: float) -> str:
         if self.n_clusters == 1:
             return "with one cluster that says nothing, as any two objects belong together"
         if self.n_counted < LEAST_DATA_SETS:
             return "that is too few data sets to tell"
         wanted = self.nominal_level
-        if self.coverage >= wanted:
+        if self.is_untested and coverage >= wanted - SHORTFALL:
+            near = "all true probabilities are near 0 or 1 there"
+            return f"{near}, so that these data sets test little"
+        if coverage >= wanted:
             return "the data sets differ too much to say that the level holds"
         return f"the difference from {_percent(wanted)} may be chance"
+
+    @property
+    def sense(self) -> str:
+        """How the coverage of the intervals compares with the one asked for, in a clause."""
+        return self._compared(self.coverage, self._judged(self.standard_error))
+
+    @property
+    def sense_partition(self) -> str:
+        """The same of [Bel, Pl]."""
+        return self._compared(self.coverage_partition, self._judged(self.standard_error_partition))
+
+    def _compared(self, coverage: float, error: float) -> str:
+        severity, wanted = self._held(coverage, error), f"the {_percent(self.nominal_level)}"
+        if severity == "note":
+            return self._uncertainty(coverage)
+        if severity != "ok":
+            return f"that is less than {wanted} asked for"
+        if not self._is_more(coverage, error):
+            return f"that agrees with {wanted} asked for"
+        if self.n_counted < LEAST_GENEROUS:
+            return f"that is not below {wanted} asked for"
+        too_long = "which does not show that they are too long for these data"
+        return f"that is more than {wanted} asked for, {too_long}"
 
     @property
     def asks_for_another_level(self) -> bool:
@@ -225,19 +283,30 @@ class Audit:
 
     @property
     def covered(self) -> str:
-        """The coverage and its standard error, which one data set does not have."""
-        error = self.standard_error
-        known = "" if np.isnan(error) else f" (standard error {_percent(error)})"
-        return f"{_percent(self.coverage)} of the pairs{known}"
+        """The coverage and its standard errors, as measured and as judged with."""
+        return self._covered(self.coverage, self.standard_error)
+
+    @property
+    def covered_partition(self) -> str:
+        """The same of [Bel, Pl]."""
+        return self._covered(self.coverage_partition, self.standard_error_partition)
+
+    def _covered(self, coverage: float, error: float) -> str:
+        share = f"{in_tenths(coverage)} of the pairs"
+        if np.isnan(error):  # of one data set
+            return share
+        measured, judged = in_tenths(error), in_tenths(self._judged(error))
+        least = "" if measured == judged else f", judged as {judged}"
+        return f"{share} (standard error {measured}{least})"
 
     @property
     def verdict(self) -> Message:
         """What the audit says, in two sentences."""
         found = f"{self.premise}, {_percent(self.level)} intervals cover {self.covered}. "
         wanted = f"for a coverage of {_percent(self.nominal_level)}"
-        why = f"{self.uncertainty[0].upper()}{self.uncertainty[1:]}"
+        sense = f"{self.sense[0].upper()}{self.sense[1:]}"
         if self.n_clusters == 1:
-            return Message(found, why, ".")
+            return Message(found, sense, ".")
         if not self.is_reached:
             highest = f"{self.recommended_level:.4g}, the largest level for "
             replicates = Setting("n_replicates", self.n_replicates)
@@ -250,10 +319,10 @@ class Audit:
         if self.is_generous:
             longer = "They are longer than they had to be: on these data sets "
             return Message(found, longer, level, f" was enough {wanted}.")
-        if self.severity == "ok":
-            return Message(found, "That agrees with what was asked for.")
-        if self.severity == "note":
-            return Message(found, why, ": draw ", Setting("n_datasets", self.n_to_draw), ".")
+        if self.more_would_tell:
+            return Message(found, sense, ": draw ", Setting("n_datasets", self.n_to_draw), ".")
+        if self.severity in ("ok", "note"):
+            return Message(found, sense, ".")
         return Message(found, "On these data sets, use ", level, f" {wanted}.")
 
     def is_of(self, mixture: MixtureFit) -> bool:
@@ -337,9 +406,9 @@ class Audit:
     def from_dict(cls, values: Mapping[str, Any]) -> "Audit":
         """The audit that `to_dict` gave."""
         kinds = {name: kind for name, kind in cls.__annotations__.items() if kind in PLAIN}
-        plain = {name: PLAIN[kind](values[name]) for name, kind in kinds.items()}
         # Audits that do not say it were drawn from the fit alone.
-        told = {"truths": {values["model"]: values["n_datasets"]}, **values}
+        told = {"truths": {values["model"]: values["n_datasets"]}, **UNKNOWN, **values}
+        plain = {name: PLAIN[kind](told[name]) for name, kind in kinds.items()}
         failures, truths = (
             {str(key): int(count) for key, count in told[name].items()}
             for name in ("failures", "truths")
@@ -366,6 +435,7 @@ class Tally(NamedTuple):
     length: Array  # (levels, 10)
     covered_partition: Array  # (10,)
     length_partition: Array  # (10,)
+    far_partition: Array  # (10,): misses by more than FAR
 
 
 class UnitsByComponent(NamedTuple):
@@ -709,11 +779,13 @@ def tally(result: CalibratedResult, rows: Any, truth: Array, levels: Sequence[fl
 
     covered = np.array([by_tenth(_within(lower, truth, upper)) for lower, upper in bounds])
     length = np.array([by_tenth(upper - lower) for lower, upper in bounds])
-    return Tally(by_tenth(), covered[:-1], length[:-1], covered[-1], length[-1])
+    belief, plausibility = bounds[-1]
+    far = by_tenth(1.0 - _within(belief, truth, plausibility, FAR))
+    return Tally(by_tenth(), covered[:-1], length[:-1], covered[-1], length[-1], far)
 
 
-def _within(lower: Array, P: Array, upper: Array) -> Array:
-    return ((lower <= P + ROUNDING) & (upper + ROUNDING >= P)).astype(float)
+def _within(lower: Array, P: Array, upper: Array, margin: float = ROUNDING) -> Array:
+    return ((lower <= P + margin) & (upper + margin >= P)).astype(float)
 
 
 def summarise_tallies(
@@ -733,6 +805,7 @@ def summarise_tallies(
     nominal = options.level if options.nominal_level is None else options.nominal_level
     recommended, is_reached = level_for(nominal, levels, coverage)
     recommended = min(round(recommended, DECIMALS), levels[-1])
+    of_each = overall.covered[:, place] / overall.pairs
     return Audit(
         coverage=float(coverage[place]),
         standard_error=float(errors[place]),
@@ -755,6 +828,9 @@ def summarise_tallies(
         n_clusters=mixture.n_clusters,
         loglik=mixture.loglik,
         truths=dict(truths),
+        lowest=float(of_each.min()),
+        highest=float(of_each.max()),
+        far_partition=float(overall.far_partition.sum() / overall.pairs.sum()),
     )
 
 
@@ -826,6 +902,17 @@ def _percent(value: float) -> str:
     return f"{100.0 * value:.3g} %"
 
 
+def in_tenths(share: float) -> str:
+    """A share that was measured, in tenths of a percent; nothing where it is not known.
+
+    >>> in_tenths(0.99571), in_tenths(0.0002), in_tenths(0.0), in_tenths(float("nan"))
+    ('99.6 %', 'below 0.1 %', '0.0 %', '')
+    """
+    if np.isnan(share):
+        return ""
+    return "below 0.1 %" if 0.0 < share < 0.0005 else f"{100.0 * share:.1f} %"
+
+
 def _plain(value: Any) -> Any:
     """A number that JSON has: it has no NaN."""
     return None if isinstance(value, float) and np.isnan(value) else value
@@ -836,6 +923,8 @@ def _number(value: Any) -> float:
     return float("nan") if value is None else float(value)
 
 
+# Of audits that were stored without these fields.
+UNKNOWN = {"lowest": None, "highest": None, "far_partition": None}
 PLAIN: Mapping[Any, Any] = {float: _number, int: int, bool: bool, str: str}  # how fields are read
 
 

@@ -125,8 +125,12 @@ class Rivals:
 
     @property
     def plausible(self) -> "pd.DataFrame":
-        """The rivals that BIC does not rule out, the one that changes most first."""
-        rows = self.table[self.table["plausible"]]
+        """The rivals that BIC does not rule out, the one that changes most first.
+
+        BIC means nothing for a mixture with as many parameters as there are objects, whose AICc is
+        minus infinity: it is left out.
+        """
+        rows = self.table[self.table["plausible"] & (self.table["lead_aicc"] != -np.inf)]
         return rows.sort_values("outside", ascending=False, kind="stable")
 
     def matters(self, share: float = MUCH) -> bool:
@@ -143,18 +147,19 @@ class Rivals:
         """How many rivals are plausible, and the one that changes most, in plain words."""
         few = self.plausible
         start = (
-            f"{len(few)} of {len(self.table)} rivals of {_named(self.model, self.n_clusters)} are "
-            f"plausible (BIC at most {self.bound:g} lower)"
+            f"{len(distinct_rivals(few))} of {len(distinct_rivals(self.table))} rivals of "
+            f"{_named(self.model, self.n_clusters)} are plausible (BIC higher, or at most "
+            f"{self.bound:g} lower)"
         )
         if few.empty:
             return f"{start}."
         worst = few.iloc[0]
         return (
             f"{start}. The one that changes most is {_named(worst['model'], worst['n_clusters'])}: "
-            f"its BIC is {abs(worst['lead']):.1f} {'higher' if worst['lead'] > 0 else 'lower'}, "
+            f"its BIC is {abs(worst['lead']):,.1f} {'higher' if worst['lead'] > 0 else 'lower'}, "
             f"{worst['outside']:.0%} of the pairs are outside their intervals, "
             f"{worst['far_outside']:.0%} by more than {FAR:g}, and "
-            f"{worst['relabelled']} objects are in another cluster."
+            f"{worst['relabelled']:,} objects are in another cluster."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -189,7 +194,22 @@ class Rivals:
     def __repr__(self) -> str:
         few = self.plausible
         most = f", at most {few['outside'].max():.3f} of the pairs outside" if len(few) else ""
-        return f"Rivals({len(self.table)} rivals, {len(few)} plausible{most})"
+        numbers = len(distinct_rivals(self.table)), len(distinct_rivals(few))
+        return f"Rivals({numbers[0]} rivals, {numbers[1]} plausible{most})"
+
+
+def distinct_rivals(table: "pd.DataFrame") -> "pd.DataFrame":
+    """A table of rivals with mixtures that coincide in one row, which has the names of all.
+
+    With one cluster many models are the same mixture.
+    """
+    rows = table.sort_values("bic", ascending=False, kind="stable")
+    figures = rows[["n_clusters", "bic", "lead_aicc", "outside", "relabelled"]].to_numpy(float)
+    is_new = ~np.isclose(figures[1:], figures[:-1], rtol=ROUNDING, equal_nan=True).all(axis=1)
+    group = np.append([0], np.cumsum(is_new))[: len(rows)]
+    names = rows["model"].groupby(group).agg(", ".join)
+    first = np.unique(group, return_index=True)[1]
+    return rows.iloc[first].assign(model=names.to_numpy())
 
 
 def rivals(
@@ -341,7 +361,7 @@ def compare_rivals(
         is_nested = c == chosen.n_clusters and model in nested
         others = fit.aicc - chosen.aicc, is_nested
         table.append((c, model, fit.bic, lead, is_plausible, *outside, *counts, *others))
-        for i in np.flatnonzero(is_other) if is_plausible else ():
+        for i in np.flatnonzero(is_other) if is_plausible and fit.aicc != -np.inf else ():
             label, sets = result.labels[i] + 1, names[partition.set_labels[i]]
             objects.append((c, model, ids[i], label, sets, labels[i] + 1))
     return Rivals(

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from credpart._arrays import IntArray
 from credpart.cli.spreadsheet import write_csv
 from credpart.cli.table_files import beside
 from credpart.diagnostics import Diagnosis, Finding
+from credpart.focal import check_cluster_names
 from credpart.metrics import adjusted_rand, confusion
 from credpart.partition import EvidentialPartition
 from credpart.partition.describe import counts_by_size, shares_by_size
@@ -110,10 +111,16 @@ def describe(request: Request, outcome: Outcome) -> Summary:
         "command": shlex.join(["credpart", *sys.argv[1:]]),
     }
     if outcome.classes is not None:
-        table = confusion(partition, outcome.classes)
+        table = confusion_table(partition, outcome.classes)
         summary["confusion"] = {str(name): row.to_dict() for name, row in table.iterrows()}
         summary["adjusted_rand"] = adjusted_rand(partition, outcome.classes)
     return summary
+
+
+def confusion_table(partition: EvidentialPartition, classes: ArrayLike) -> pd.DataFrame:
+    """Classes against sets of clusters, which have the numbers that they have elsewhere."""
+    numbers = check_cluster_names(partition.cluster_names, partition.n_clusters)
+    return confusion(replace(partition, cluster_names=numbers), classes)
 
 
 def shares_and_doubt(partition: EvidentialPartition) -> Summary:

@@ -7,14 +7,16 @@ from rich.text import Text
 
 from credpart.cli.blocks import TextRow, in_blocks
 from credpart.cli.streams import harmless
-from credpart.profiles import ColumnProfile, Profiles, figure
+from credpart.profiles import NOTABLE, ColumnProfile, Profiles, figure
 
 MOST_CLUSTERS = 12  # that a summary has room for
 LONGEST_NAME = 100  # letters
 MOST_COLUMNS = 2  # that a summary names for each cluster
-# Shares of the mass, not of the objects counted beside them, and without confidence limits for the
-# population.  Short names: longer ones would wrap the column to the right.
-SHARES = "share of mass\n(Bel to Pl)"
+# Shares of the mass, not of the objects counted beside them.  Short names: longer ones would wrap
+# the column to the right.
+SHARES = "share of mass\n(Bel-Pl, no CI)"
+NO_LIMITS = "Bel to Pl are bounds of these objects' mass, and no confidence limits."
+NOTHING = f"nothing by {NOTABLE:g} s.d."  # of a cluster that lies near the mean of all objects
 
 
 def short_profile(profiles: Profiles) -> Table:
@@ -31,7 +33,7 @@ def short_profile(profiles: Profiles) -> Table:
             Text(str(profiles.clusters[k])),
             figure(sizes.objects[k]),
             f"{_hundredths(sizes.share[k])}% {bounds}",
-            Text(", ".join(words) or "no column"),
+            Text(", ".join(words) or NOTHING),
         )
     return table
 

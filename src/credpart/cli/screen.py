@@ -3,7 +3,6 @@
 import shlex
 import sys
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,13 @@ from rich.text import Text
 
 from credpart._audit import Audit
 from credpart.cli.blocks import GAP, TextRow, in_blocks
-from credpart.cli.folder import FILES, Outcome
-from credpart.cli.profile_tables import full_profile, left_out, short_profile
+from credpart.cli.folder import FILES, Outcome, confusion_table
+from credpart.cli.profile_tables import NO_LIMITS, full_profile, left_out, short_profile
 from credpart.cli.streams import harmless
 from credpart.cli.vocabulary import in_shell
 from credpart.comparison import Comparison
 from credpart.diagnostics.diagnosis import URGENT, level_in_words
 from credpart.diagnostics.findings import STRONG
-from credpart.focal import check_cluster_names
-from credpart.metrics import confusion
 from credpart.mixture import Selection
 from credpart.partition import EvidentialPartition
 from credpart.partition.describe import PLACES, by_definition, sets_by_word
@@ -85,12 +82,12 @@ def show_fit(title: str, summary: Mapping[str, Any], outcome: Outcome, folder: P
     console, partition = new_console(), outcome.partition
     n, c, B = summary["n"], summary["n_clusters"], sum(summary["replicates"].values())
     console.print(
-        f"[bold]{escape(title)}[/]: {n} objects, {c} "
+        f"[bold]{escape(title)}[/]: {n:,} objects, {c} "
         f"cluster{'s' * (c != 1)}, model {summary['model']}, "
-        f"{level_in_words(summary['level'], summary['nominal_level'])} from {B} replicates"
+        f"{level_in_words(summary['level'], summary['nominal_level'])} from {B:,} replicates"
     )
     if summary["n_fitted"] < n:
-        console.print(f"{summary['n_fitted']} rows were fitted, the others scored against them.")
+        console.print(f"{summary['n_fitted']:,} rows were fitted, the others scored against them.")
     console.print(_sets(partition, console.width))
     if by_definition(partition):
         console.print(by_definition(partition))
@@ -117,9 +114,8 @@ def show_fit(title: str, summary: Mapping[str, Any], outcome: Outcome, folder: P
 
 
 def _confusion(console: Console, partition: EvidentialPartition, classes: ArrayLike) -> None:
-    """Classes against sets of clusters, which have the numbers that they have elsewhere."""
-    numbers = check_cluster_names(partition.cluster_names, partition.n_clusters)
-    counts = confusion(replace(partition, cluster_names=numbers), classes)
+    """Classes against sets of clusters."""
+    counts = confusion_table(partition, classes)
     if counts.shape[1] > MOST_SETS:
         told = f"The table against {counts.shape[1]} sets of clusters is in the report."
         console.print(told)
@@ -134,11 +130,11 @@ def _sets(partition: EvidentialPartition, width: int) -> Table:
     found = {word: sets for word, sets in sets_by_word(partition).items() if sets}
     totals = {word: sum(sets.values()) for word, sets in found.items()}
     shares = {word: f"{total / partition.n_objects:.1%}" for word, total in totals.items()}
-    longest = (found, map(str, totals.values()), shares.values())
+    longest = (found, map("{:,}".format, totals.values()), shares.values())
     room = width - sum(GAP + max(map(len, texts), default=0) for texts in longest)
     for word, sets in found.items():
         place = _listed(PLACES[word], sets, room) if PLACES[word] else ""
-        table.add_row(word, f"{totals[word]}", shares[word], place)
+        table.add_row(word, f"{totals[word]:,}", shares[word], place)
     for column in table.columns[1:3]:
         column.justify = "right"
     return table
@@ -169,7 +165,7 @@ def _listed(head: str, sets: Mapping[str, int], width: int) -> str:
     {2} 30  {3} 20
     """
     largest = sorted(sets.items(), key=lambda item: -item[1])[:MOST_SETS]
-    parts = [f"{name} {count}" for name, count in largest]
+    parts = [f"{name} {count:,}" for name, count in largest]
     more = len(sets) - len(largest)
     first, *others = [*parts, f"and {more} more"] if more else parts
     lines = [f"{head} {first}"]
@@ -213,6 +209,7 @@ def show_profiles(profiles: Profiles) -> None:
     console.print(short_profile(profiles))
     if left_out(profiles):
         console.print(f"{left_out(profiles)}, which are below")
+    console.print(NO_LIMITS)
     console.print("\nMeans (standard deviations) of numbers, shares of categories")
     for table in full_profile(profiles, console.width):
         console.print(table)

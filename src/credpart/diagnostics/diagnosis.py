@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from credpart._audit import LEAST_DATA_SETS, Audit
+from credpart._audit import LEAST_DATA_SETS, Audit, in_tenths
 from credpart._audit import audit as make_audit
 from credpart._checks import check_integer
 from credpart._columns import missing_cells
@@ -478,7 +478,7 @@ def _verdict(grade: str, worst: Finding, seen: Evidence) -> Message:
             right = "one of the mixtures of the audit is true"
         level = f": if {right}, its intervals can be taken at their level"
         if seen.audit.is_partition_short:
-            share = f"{100.0 * seen.audit.coverage_partition:.3g} %"
+            share = in_tenths(seen.audit.coverage_partition)
             level += f", while belief to plausibility cover {share} of the pairs"
     else:
         level = f"; {found.text}"

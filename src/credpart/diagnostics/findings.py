@@ -5,7 +5,7 @@ The thresholds stand here, each with its reason; ``docs/diagnostics.md`` explain
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from credpart._arrays import Array
 from credpart._audit import GREAT_SHORTFALL, Audit
 from credpart._bootstrap import Replicates
 from credpart._messages import Call, Message, Name, Setting, Vocabulary, in_words
-from credpart._rivals import FAR, Rivals
+from credpart._rivals import FAR, Rivals, distinct_rivals
 from credpart.diagnostics.normality import MOST_ROWS
 from credpart.focal import set_names
 from credpart.mixture.fit import MixtureFit
@@ -53,7 +53,9 @@ OMEGA, WEAKEN = Setting("omega", True), Setting("weaken", True)
 LONGER = 2.0  # times those of an audit are intervals of which it says little
 RECALIBRATE, EACH = Setting("recalibrate", True), Setting("selection", "each")
 
-NOTHING_SIMPLER = "No simpler mixture explains the data as well, and no setting helps: gather more "
+NOTHING_SIMPLER = (
+    "By BIC no simpler mixture explains the data as well, and no setting helps: gather more "
+)
 NO_OTHER_MASSES = "No other masses help: read the intervals beside them."
 CHOOSE_AGAIN = "Choose the model again in each replicate."
 # Groups that are drawn: with fewer than these, samples vary too little, whatever their weights.
@@ -151,33 +153,16 @@ def coverage(seen: Evidence) -> Finding:
     fewer = f", with {B} replicates each" if len(seen.replicates) > B else ""
     text = (
         f"on {found.n_counted} data set{'s' * (found.n_counted != 1)} drawn from "
-        f"{found.origin}{fewer}, {_percent(found.level)} intervals cover {found.covered}"
+        f"{found.origin}{fewer}, {_percent(found.level)} intervals cover {found.covered}: "
+        f"{found.sense}"
     )
     severity = found.severity
-    if severity == "note":
-        text += f": {found.uncertainty}"
-        more = Setting("audit", found.n_to_draw, "diagnose", is_quoted=True)
-        advice = "" if found.n_clusters == 1 else Message("More would tell: ", more, ".")
-        return Finding(topic, severity, text, advice)
-    if severity == "ok" and found.is_generous:
-        text += ": more than asked for, which does not show that they are too long for these data"
-    if severity == "ok" and seen.copies > COPIES:
-        severity = "note"
-        text += "; their objects are independent, which copies may not be"
-    if severity == "ok" and seen.length > LONGER * found.length:
-        severity = "note"
-        text += (
-            f"; but this fit's intervals are longer ({seen.length:.2g} on average against "
-            f"{found.length:.2g}), and the audit says little of such intervals"
-        )
-    if severity == "ok" and seen.n_groups is not None:
-        severity = "note"
-        text += (
-            "; their groups differ only in how many objects of each cluster they have, while "
-            "clusters of the data may also be shifted from group to group"
-        )
     if severity in ("ok", "note"):
-        return Finding(topic, severity, text, "")
+        limits = _limits(seen, found)
+        severity = "note" if limits else severity
+        more = Setting("audit", found.n_to_draw, "diagnose", is_quoted=True)
+        advice = Message("More would tell: ", more, ".") if found.more_would_tell else ""
+        return Finding(topic, severity, "; ".join([text, *limits]), advice)
     if seen.is_model_taken_for_granted:
         return Finding(topic, severity, text, CHOOSE_AGAIN, change_of((EACH,)))
     if not found.is_reached:
@@ -195,30 +180,43 @@ def coverage(seen: Evidence) -> Finding:
     return Finding(topic, severity, text, advice, recalibrate)
 
 
+def _limits(seen: Evidence, found: Audit) -> list[str]:
+    """Why an audit in which the level holds says less of these data."""
+    limits = []
+    if seen.copies > COPIES:
+        limits.append("their objects are independent, which copies may not be")
+    if _is_longer(seen, found):
+        limits.append(
+            f"this fit's intervals are longer ({length_in_words(seen.length)} on average against "
+            f"{length_in_words(found.length)}), and the audit says little of such intervals"
+        )
+    if seen.n_groups is not None:
+        limits.append(
+            "their groups differ only in how many objects of each cluster they have, while "
+            "clusters of the data may also be shifted from group to group"
+        )
+    return limits
+
+
+def _is_longer(seen: Evidence, found: Audit) -> bool:
+    """Whether intervals are so much longer than those of an audit that it says little of them."""
+    return seen.length > LONGER * found.length
+
+
 def rival_models(seen: Evidence) -> Finding:
     """Whether other models and numbers of clusters, as plausible as these, give other answers."""
     topic, found = "rival models", seen.rivals
     if isinstance(found, str):
         return Finding(topic, "note", f"other models were not compared: {found}", "")
-    # BIC means nothing for a mixture with as many parameters as there are objects.
-    plausible = found.plausible[found.plausible["lead_aicc"] != -np.inf]
-    # A special case of the fit does not contradict it: where the one is true, so is the other.
-    others = plausible[~plausible["nested"]]
-    is_preferred = others["lead"] >= STRONG
-    # Where a rival is true, the intervals cover the pairs that it leaves inside.  Small misses
-    # count: of 10 fits of wrong models whose intervals cover .40 to .77 of the pairs, this rule
-    # finds 10, and if only misses by more than .05 counted, 5.
-    is_other = others["outside"] > 1.0 - (seen.nominal_level - GREAT_SHORTFALL)
-    # BIC prefers a simple model until there are many objects, even if it leaves out something
-    # that matters.  Where AICc would not leave it out, the data do not decide.
-    is_better = is_preferred & ~(others["lead_aicc"] < 0.0)
-    others = others.assign(is_other=is_other, is_better=is_better)[is_other | is_preferred]
-    order = ["is_other", "is_better", "lead"]
-    objection = others.sort_values(order, ascending=False, kind="stable").head(1)
-    if objection.empty:
-        n = len(plausible)
+    plausible = found.plausible
+    best = objecting_rival(found, seen.nominal_level)
+    if best is None:
+        n, rivals = len(distinct_rivals(plausible)), len(distinct_rivals(found.table))
         are, them = ("is", "it") if n == 1 else ("are", "them")
-        text = f"{n} of {len(found.table)} other models {are} as plausible"
+        text = (
+            f"{n} of {rivals} other models {are} as plausible (BIC higher, or at most "
+            f"{found.bound:g} lower)"
+        )
         if n:
             most = "" if n == 1 else "at most "
             text += (
@@ -226,32 +224,85 @@ def rival_models(seen: Evidence) -> Finding:
                 "outside their intervals"
             )
         return _nested_rival(plausible, text, seen.partition.n_objects)
-    best = objection.iloc[0]
     c, model = int(best["n_clusters"]), str(best["model"])
     text = _objection_text(best, seen.mixture.n_clusters)
-    change = change_of((Setting("n_clusters", c), Setting("model", model)))
     if best["is_better"]:
         severity = "problem" if best["is_other"] else "caution"
-        if edge(seen).severity != "caution" or c < seen.mixture.n_clusters:
-            return Finding(topic, severity, text, "Fit that model.", change)
-        change = change_of((Setting("n_clusters", _numbers_around(c)), Setting("model", model)))
-        return Finding(topic, severity, text, "Fit that model, with more clusters too.", change)
-    own = seen.mixture
+        return Finding(topic, severity, text, *_fit_the_better(seen, best, plausible))
+    change = change_of((Setting("n_clusters", c), Setting("model", model)))
+    own, tried = seen.mixture, seen.selection
     numbers, models = f"{own.n_clusters} and {c} clusters", f"{own.model} and {model}"
     two = models if c == own.n_clusters else numbers
-    is_tried = (c, model) in seen.selection.fits and not seen.is_chosen_once
-    if c != seen.mixture.n_clusters or is_tried:
+    is_tried = (c, model) in tried.fits and not seen.is_chosen_once
+    if c != own.n_clusters or is_tried:
         advice = f"The data do not decide between {two}, and no setting does: report both answers."
         return Finding(topic, "caution", text, advice, change)
-    both = Setting("model", [seen.mixture.model, model]), EACH
+    wider = Setting("model", [*dict.fromkeys([*tried.models, own.model, model])])
+    settings = (wider, EACH) if seen.is_chosen_once else (wider,)
     advice = f"The data do not decide between {two}: let each replicate choose."
-    return Finding(topic, "caution", text, advice, change_of(both))
+    return Finding(topic, "caution", text, advice, change_of(settings))
+
+
+def objecting_rival(found: Rivals, level: float) -> "pd.Series | None":
+    """The rival that speaks most against a fit whose intervals are to have a coverage.
+
+    ``is_other`` says whether it gives other answers, ``is_better`` whether BIC and AICc prefer it.
+    """
+    # A special case of the fit does not contradict it: where the one is true, so is the other.
+    others = found.plausible[~found.plausible["nested"]]
+    is_preferred = others["lead"] >= STRONG
+    # Where a rival is true, the intervals cover the pairs that it leaves inside.  Small misses
+    # count: of 10 fits of wrong models whose intervals cover .40 to .77 of the pairs, this rule
+    # finds 10, and if only misses by more than .05 counted, 5.
+    is_other = others["outside"] > 1.0 - (level - GREAT_SHORTFALL)
+    # BIC prefers a simple model until there are many objects, even if it leaves out something
+    # that matters.  Where AICc would not leave it out, the data do not decide.
+    is_better = is_preferred & ~(others["lead_aicc"] < 0.0)
+    others = others.assign(is_other=is_other, is_better=is_better)[is_other | is_preferred]
+    if others.empty:
+        return None
+    order = ["is_other", "is_better", "lead"]
+    return others.sort_values(order, ascending=False, kind="stable").iloc[0]
+
+
+def _fit_the_better(
+    seen: Evidence, best: "pd.Series", plausible: "pd.DataFrame"
+) -> tuple[str, Message | str]:
+    """Advice to fit a rival that is better, unless the next verdict would speak against it."""
+    c, model = int(best["n_clusters"]), str(best["model"])
+    ratio = _most_objects_per_parameter(seen, c, model)
+    if _severity_of_smallest(seen, ratio) == "problem":
+        fewer = "cluster fewer columns, or " if seen.mixture.columns.n_columns > 1 else ""
+        advice = (
+            f"The objects are too few for {_mixture(model, c)}, at most {ratio:.1f} for each "
+            f"parameter, where {OBJECTS:g} are wanted: {fewer}gather more {_units(seen)}."
+        )
+        return advice, ""
+    numbers: Any = c
+    advice = "Fit that model."
+    if edge(seen).severity == "caution" and c >= seen.mixture.n_clusters:
+        numbers, advice = _numbers_around(c), "Fit that model, with more clusters too."
+    change = change_of((Setting("n_clusters", numbers), Setting("model", model)))
+    first = plausible.sort_values("lead_aicc", ascending=False, kind="stable").iloc[0]
+    if first["lead_aicc"] - best["lead_aicc"] < STRONG:
+        return advice, change
+    preferred = _mixture(str(first["model"]), int(first["n_clusters"]))
+    return f"{advice} AICc prefers {preferred}: fit it too, and report both answers.", change
+
+
+def _mixture(model: str, c: int) -> str:
+    return f"{model} with {c} cluster{'s' * (c != 1)}"
+
+
+def _units(seen: Evidence) -> str:
+    """What to gather more of."""
+    return "objects" if seen.n_groups is None else "groups"
 
 
 def _objection_text(rival: "pd.Series", own: int) -> str:
     """A rival, how well it explains the data, and what it would change."""
     c, lead, is_better = int(rival["n_clusters"]), float(rival["lead"]), bool(rival["is_better"])
-    compared = f"its BIC is {abs(lead):.1f} {'higher' if lead > 0 else 'lower'}"
+    compared = f"its BIC is {abs(lead):,.1f} {'higher' if lead > 0 else 'lower'}"
     is_split = lead >= STRONG and not is_better  # BIC and AICc disagree
     compared += ", but its AICc, with another penalty for parameters, is lower" if is_split else ""
     how = "better" if is_better else "better by BIC alone" if is_split else "as well"
@@ -276,12 +327,12 @@ def _nested_rival(plausible: "pd.DataFrame", text: str, n_objects: int) -> Findi
     severity = "ok"
     if relabelled > FEW_RELABELLED * n_objects:  # intervals that are wide leave no pair outside
         severity = "note"
-        text += f"; but {relabelled} of {n_objects} objects are in another cluster"
+        text += f"; but {relabelled:,} of {n_objects:,} objects are in another cluster"
     simple = plausible[plausible["nested"] & (plausible["lead"] >= STRONG)]
     if simple.empty:
         return Finding("rival models", severity, text, "")
     best = simple.sort_values("lead", ascending=False, kind="stable").iloc[0]
-    text += f"; model {best['model']}, a special case, has a BIC that is {best['lead']:.1f} higher"
+    text += f"; model {best['model']}, a special case, has a BIC that is {best['lead']:,.1f} higher"
     change = change_of((Setting("model", str(best["model"])),))
     return Finding("rival models", "note", text, "Intervals may be shorter with it.", change)
 
@@ -407,18 +458,35 @@ def smallest_cluster(seen: Evidence) -> Finding:
         f"{needed:.1f} parameters of a cluster of {seen.mixture.model}"
     )
     ratio = _objects_per_parameter(seen)
-    severity = _graded(ratio, OBJECTS, FEW_OBJECTS)
-    if severity == "ok":
-        return Finding("smallest cluster", severity, text, "")
+    if _graded(ratio, OBJECTS, FEW_OBJECTS) == "ok":
+        return Finding("smallest cluster", "ok", text, "")
     text += f": {ratio:.1f} for each, where {OBJECTS:g} are wanted"
-    if seen.is_audited and ratio >= 1.0:  # the audit has measured what it does
-        return Finding("smallest cluster", "note", text, "")
+    severity = _severity_of_smallest(seen, ratio)
+    if severity == "note":
+        text += "; the audit has measured what that does"
+        return Finding("smallest cluster", severity, text, "")
     return Finding("smallest cluster", severity, text, *_simpler(seen))
+
+
+def _severity_of_smallest(seen: Evidence, ratio: float) -> str:
+    """How much so few objects for each parameter matter, if an audit does not measure it."""
+    severity = _graded(ratio, OBJECTS, FEW_OBJECTS)
+    # An audit measures it, unless its intervals are far shorter than these.
+    is_measured = isinstance(seen.audit, Audit) and not _is_longer(seen, seen.audit)
+    return "note" if severity != "ok" and is_measured and ratio >= 1.0 else severity
 
 
 def _objects_per_parameter(seen: Evidence) -> float:
     """Objects of the smallest cluster, for each parameter of a cluster."""
     return float(seen.sizes.min()) * seen.mixture.n_clusters / seen.mixture.n_parameters
+
+
+def _most_objects_per_parameter(seen: Evidence, c: int, model: str) -> float:
+    """The same of another model, if its clusters were of equal size: with others it is less."""
+    row = MODELS.get(model)
+    if row is None:  # a family of one's own
+        return np.inf
+    return float(seen.sizes.sum()) / row.n_parameters(seen.mixture.family, c)
 
 
 def structure(seen: Evidence) -> Finding:
@@ -436,6 +504,9 @@ def structure(seen: Evidence) -> Finding:
         change = change_of((Setting("model", next(iter(chosen))),))
         return Finding(topic, "caution", text, "The choice is fragile: compare the two.", change)
     if len(chosen) == 1:
+        if len(seen.selection.models) == 1:
+            compared = "; see rival models" if isinstance(seen.rivals, Rivals) else ""
+            return Finding(topic, "note", f"{name} was given{compared}", "")
         return Finding(topic, "ok", f"all {B} replicates have model {name}", "")
     which = ", with any number of clusters" if len(seen.replicates.chosen_numbers()) > 1 else ""
     text = f"{chosen[name]} of {B} replicates chose model {name} too{which} ({listed})"
@@ -507,9 +578,8 @@ def fit_to_intervals(seen: Evidence) -> Finding:
         change = change_of((Setting("n_clusters", number),))
         return Finding(topic, severity, text, advice, change)
     if isinstance(seen.audit, Audit):  # the audit has measured what it does
-        severity = seen.audit.severity_partition
-        severity = "note" if severity == "ok" else severity
-        text += _held_in_the_audit(seen.audit)
+        severity = "caution" if seen.audit.is_partition_short else "note"
+        text += f";{_held_in_the_audit(seen.audit)}"
     if sets.sum(axis=1).max() == 1:
         wider = Setting("focal_sets", "full") if c <= FULL else OMEGA
         change = change_of((wider,), "refit_partition")
@@ -534,18 +604,30 @@ def _one_cluster(seen: Evidence) -> Finding:
 
 
 def _short_in_the_audit(seen: Evidence, text: str) -> Finding:
-    """No objection; but small misses add up where pairs are all but certain to be apart."""
+    """Masses that match the intervals; but small misses add up where pairs are all but certain.
+
+    What is called sure rests on the masses, so that a large shortfall is said in the verdict.
+    """
+    topic = "fit to the intervals"
     if not isinstance(seen.audit, Audit) or not seen.audit.is_partition_short:
-        return Finding("fit to the intervals", "ok", text, "")
-    text += _held_in_the_audit(seen.audit)
-    advice = Message("Quote the intervals of pairs, or weaken the masses.")
-    change = change_of((WEAKEN,), "refit_partition")
-    return Finding("fit to the intervals", "note", text, advice, change)
+        return Finding(topic, "ok", text, "")
+    severity = "caution" if seen.audit.severity_partition == "problem" else "note"
+    text += f"; but{_held_in_the_audit(seen.audit)}"
+    if seen.is_weakened:
+        return Finding(topic, severity, text, NO_OTHER_MASSES)
+    advice = "Quote the intervals of pairs, or weaken the masses, which then hold as much."
+    return Finding(topic, severity, text, advice, change_of((WEAKEN,), "refit_partition"))
 
 
 def _held_in_the_audit(audit: Audit) -> str:
-    held = _percent(audit.coverage_partition)
-    return f"; on data sets drawn from {audit.origin} they cover {held} of the pairs"
+    """How often [Bel, Pl] holds the truth, and by how much it misses it."""
+    told = f" on data sets drawn from {audit.origin} they cover {audit.covered_partition}: "
+    told += audit.sense_partition
+    missed = 1.0 - audit.coverage_partition
+    if not audit.is_partition_short or np.isnan(audit.far_partition) or not missed:
+        return told
+    small = max(0.0, 1.0 - audit.far_partition / missed)
+    return f"{told} ({_percent(small)} of the misses are by less than {MARGIN:g})"
 
 
 def scattered_cluster(seen: Evidence) -> Finding:
@@ -592,8 +674,8 @@ def ambiguity(seen: Evidence) -> Finding:
     partition, names = seen.partition, _names(seen)
     n, counts = partition.n_objects, partition.doubt_counts()
     sure = counts.pop("sure")
-    parts = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    text = f"{n - sure} of {n} objects ({_percent(1.0 - sure / n)}) are not sure"
+    parts = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+    text = f"{n - sure:,} of {n:,} objects ({_percent(1.0 - sure / n)}) are not sure"
     text += f": {parts}" if parts else ""
     is_held = np.asarray(partition.lower_approximation().any(axis=0))
     empty = [name for name, has in zip(names, is_held, strict=True) if not has]
@@ -651,7 +733,7 @@ def _simpler(seen: Evidence) -> tuple[str, str]:
     Simpler are mixtures with fewer clusters or a special case of the model.  They are known from
     the selection and as rivals, with their BIC relative to that of the fit.
     """
-    chosen, what = seen.mixture, "objects" if seen.n_groups is None else "groups"
+    chosen, what = seen.mixture, _units(seen)
     nested = special_cases(chosen.model)
     leads = {
         cell: fit.bic - chosen.bic
@@ -680,10 +762,25 @@ def _simpler(seen: Evidence) -> tuple[str, str]:
         return f"Fit {' or '.join(untried)}, or gather more {what}.", ""
     if not simpler:
         fewer = ", or cluster fewer columns" if chosen.columns.n_columns > 1 else ""
-        return f"{NOTHING_SIMPLER}{what}{fewer}.", ""
+        return f"{NOTHING_SIMPLER}{what}{fewer}.{_simpler_by_aicc(seen)}", ""
     c, model = max(simpler, key=lambda cell: simpler[cell])
     change = change_of((Setting("n_clusters", c), Setting("model", model)))
     return f"Fit a simpler mixture that explains the data as well, or gather more {what}.", change
+
+
+def _simpler_by_aicc(seen: Evidence) -> str:
+    """The simpler mixture that AICc prefers to the fit and to all others, if there is one."""
+    if not isinstance(seen.rivals, Rivals):
+        return ""
+    table = seen.rivals.table[seen.rivals.table["lead_aicc"] >= STRONG]
+    if table.empty:
+        return ""
+    best = table.sort_values("lead_aicc", ascending=False, kind="stable").iloc[0]
+    c, model, own = int(best["n_clusters"]), str(best["model"]), seen.mixture
+    is_simpler = c < own.n_clusters or best["nested"]
+    if not is_simpler or not _is_much_simpler(own, c, model):
+        return ""
+    return f" AICc prefers {_mixture(model, c)}: fit it too, and report both answers."
 
 
 def _is_much_simpler(chosen: MixtureFit, c: int, model: str) -> bool:
@@ -705,6 +802,15 @@ def _floored(share: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{100.0 * share:.3g} %"
+
+
+def length_in_words(value: float) -> str:
+    """The length of an interval, as in tables.
+
+    >>> length_in_words(0.0839), length_in_words(3.3e-8)
+    ('0.084', 'below 0.001')
+    """
+    return "below 0.001" if 0.0 < value < 0.0005 else f"{value:.3f}"
 
 
 def _p(value: float) -> str:

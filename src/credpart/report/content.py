@@ -136,8 +136,9 @@ def summary(partition: EvidentialPartition) -> Summary:
 def _on_no_overlap(counts: IntArray) -> str:
     """What it means that no object overlaps where some are undecided.
 
-    >>> _on_no_overlap(np.array([9, 0, 1, 0]))
-    'No object overlaps; of the one that is undecided the data do not tell whether it does.'
+    >>> print(_on_no_overlap(np.array([9, 0, 1, 0])))
+    No object is called overlapping; of the undecided one the data do not tell whether it
+    overlaps.
     """
     k = int(counts[WORDS.index("undecided")])
     if counts[WORDS.index("overlapping")] or not k:
@@ -146,8 +147,8 @@ def _on_no_overlap(counts: IntArray) -> str:
         return (
             "0 overlapping does not mean that the clusters are apart: the data are too few to tell."
         )
-    which, does = ("one that is", "it does") if k == 1 else (f"{k:,} that are", "they do")
-    return f"No object overlaps; of the {which} undecided the data do not tell whether {does}."
+    which, do = ("undecided one", "it overlaps") if k == 1 else (f"{k:,} undecided", "they overlap")
+    return f"No object is called overlapping; of the {which} the data do not tell whether {do}."
 
 
 def _word_rows(words: Sequence[str], counts: IntArray) -> list[WordRow]:

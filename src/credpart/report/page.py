@@ -30,7 +30,7 @@ from credpart.plot._plane import class_codes, principal_plane
 from credpart.report import charts, content, payload
 from credpart.report.profile_table import profile_table
 from credpart.report.script import page_script
-from credpart.report.trust import audit_section, rivals_section
+from credpart.report.trust import AuditSection, audit_section, rivals_section
 from credpart.result import CalibratedResult, Fitted, result_of
 
 NUMBERS = {"levels": None}  # of an axis
@@ -149,14 +149,26 @@ def to_html(
         arrays=text,
         objects=objects,
         diagnosis=judged,
-        audit=judged.audit and audit_section(judged.audit),
-        rivals=judged.rivals and rivals_section(judged.rivals),
+        audit=_audit_section(result, judged),
+        rivals=judged.rivals and rivals_section(judged.rivals, _coverage_asked_for(result)),
         **_sections(result, objects, command),
         stored=about["stored"],
         charts=charts,
     )
     # A name of a file may hold bytes that are no text: the page is, so that it can be written.
     return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def _coverage_asked_for(result: CalibratedResult) -> float:
+    return result.options.nominal_level or result.intervals.level
+
+
+def _audit_section(result: CalibratedResult, judged: Diagnosis) -> AuditSection | None:
+    """The audit of a diagnosis, with the words of its finding on the level."""
+    finding = next((one for one in judged.findings if one.topic == "level"), None)
+    if judged.audit is None or finding is None:
+        return None
+    return audit_section(judged.audit, finding, float(result.intervals.length.mean()))
 
 
 class ReportObjects(NamedTuple):

@@ -4,12 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from credpart._audit import Audit
-from credpart._rivals import FAR, Rivals
+from credpart._audit import LEAST_DEVIATION, Audit, in_tenths
+from credpart._rivals import FAR, Rivals, distinct_rivals
+from credpart.diagnostics import Finding
+from credpart.diagnostics.findings import length_in_words, objecting_rival
 
 SHOWN_LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 ERRORS = 2.0  # standard errors that a bar reaches to each side
 MOST_RIVALS = 12  # rows of the table, unless more are plausible
+NAMES_IN_LINE = 3  # of models that coincide
 MOST_CHANGED = 12  # objects that are named
 
 
@@ -33,16 +36,13 @@ class AuditSection(NamedTuple):
 
     level: str
     nominal: str
-    coverage: str
-    error: str
-    partition: str
-    partition_error: str
-    recommended: str
-    is_reached: bool
-    sense: str  # of the coverage against what is asked for, see `_sense`
-    uncertainty: str  # why the data sets do not tell, where they do not
-    is_partition_short: bool  # belief to plausibility covers less than is asked for
-    n_datasets: int
+    told: str  # what the verdict says of the coverage of the intervals
+    advice: str
+    of_masses: str  # the coverage of belief to plausibility, and how it compares
+    between: str  # how coverage varies between data sets; empty where that is not known
+    length: str
+    own_length: str  # of the intervals of the fit
+    least_error: str  # that a coverage is judged with
     n_replicates: int
     origin: str  # what they were drawn from
     remarks: str  # which models they were drawn from, and what failed; may be empty
@@ -50,8 +50,8 @@ class AuditSection(NamedTuple):
     by_tenth: list[CoverageRow]
 
 
-def audit_section(found: Audit) -> AuditSection:
-    """The figures of an audit, and how they compare with what is asked for."""
+def audit_section(found: Audit, finding: Finding, own_length: float) -> AuditSection:
+    """The figures of an audit, and what the finding on the level says of them."""
     level, nominal = found.level, found.nominal_level
     shown = [
         float(at)
@@ -61,16 +61,13 @@ def audit_section(found: Audit) -> AuditSection:
     return AuditSection(
         level=percent(level),
         nominal=percent(nominal),
-        coverage=in_tenths(found.coverage),
-        error=in_tenths(found.standard_error),
-        partition=in_tenths(found.coverage_partition),
-        partition_error=in_tenths(found.standard_error_partition),
-        recommended=f"{found.recommended_level:.4g}",
-        is_reached=found.is_reached,
-        sense=_sense(found),
-        uncertainty=f"{found.uncertainty[0].upper()}{found.uncertainty[1:]}",
-        is_partition_short=found.is_partition_short,
-        n_datasets=found.n_counted,
+        told=f"{finding.text[:1].upper()}{finding.text[1:]}",
+        advice=finding.advice,
+        of_masses=f"{found.covered_partition}: {found.sense_partition}",
+        between=_between(found),
+        length=length_in_words(found.length),
+        own_length=length_in_words(own_length),
+        least_error=in_tenths(LEAST_DEVIATION / np.sqrt(found.n_counted)),
         n_replicates=found.n_replicates,
         origin="the fitted mixture" if found.is_own else found.origin,
         remarks="; ".join(found.remarks),
@@ -86,11 +83,11 @@ def audit_section(found: Audit) -> AuditSection:
     )
 
 
-def _sense(found: Audit) -> str:
-    """Return "right", "ample", "unknown" or "short", by the rule that the verdict goes by."""
-    if found.severity == "ok":
-        return "ample" if found.is_generous else "right"
-    return "unknown" if found.severity == "note" else "short"
+def _between(found: Audit) -> str:
+    """How the coverage of the intervals varies from data set to data set."""
+    if found.n_counted == 1 or np.isnan(found.lowest):
+        return ""
+    return f"from {in_tenths(found.lowest)} to {in_tenths(found.highest)}"
 
 
 def _row(name: str, pairs: str, row: Any, wanted: float, *, is_own: bool = False) -> CoverageRow:
@@ -102,7 +99,7 @@ def _row(name: str, pairs: str, row: Any, wanted: float, *, is_own: bool = False
         pairs,
         in_tenths(coverage),
         in_tenths(error),
-        f"{row['length']:.3f}",
+        length_in_words(float(row["length"])),
         f"{100.0 * coverage:.2f}",
         f"{100.0 * low:.2f}",
         f"{100.0 * (high - low):.2f}",
@@ -115,10 +112,12 @@ class RivalRow(NamedTuple):
     """Another mixture of the same data, and what it changes."""
 
     n_clusters: int
-    model: str
+    model: list[str]  # the lines of its name, or of the names of several that coincide
     lead: str
     lead_aicc: str  # empty where it is not known
     is_plausible: bool
+    is_comparable: bool
+    is_meant: bool  # in the verdict
     outside: str
     far_outside: str
     relabelled: int
@@ -140,25 +139,43 @@ class RivalsSection(NamedTuple):
     n_missing: int  # that could not be fitted
     far: str  # by which a pair misses its interval to be counted apart
 
+    @property
+    def has_incomparable(self) -> bool:
+        """Whether some rows have too many parameters."""
+        return not all(row.is_comparable for row in self.rows)
 
-def rivals_section(found: Rivals) -> RivalsSection:
-    """The best rivals by BIC: all that are plausible, and others up to a number of rows."""
-    table = found.table
-    n_plausible = int(table["plausible"].sum())
-    best = table.head(max(MOST_RIVALS, n_plausible))
+    @property
+    def has_merged(self) -> bool:
+        """Whether some rows stand for several models."""
+        return any(", " in "".join(row.model) for row in self.rows)
+
+
+def rivals_section(found: Rivals, level: float) -> RivalsSection:
+    """The best rivals by BIC: all that are plausible, and others up to a number of rows.
+
+    ``level`` is the coverage that is asked for, which says what speaks against the fit.
+    """
+    table, objection = distinct_rivals(found.table), objecting_rival(found, level)
+    meant = None if objection is None else (objection["n_clusters"], objection["model"])
+    is_comparable = table["lead_aicc"] != -np.inf
+    is_plausible = table["plausible"] & is_comparable
+    last = int(np.flatnonzero(is_plausible).max(initial=-1)) + 1  # those above it are shown too
+    shown = table.head(max(MOST_RIVALS, last)).iterrows()
     rows = [
         RivalRow(
             int(row["n_clusters"]),
-            str(row["model"]),
+            _in_lines(str(row["model"])),
             _lead(row["lead"]),
             _lead(row["lead_aicc"]),
-            bool(row["plausible"]),
+            bool(plausible),
+            bool(comparable),
+            meant in [(row["n_clusters"], name) for name in str(row["model"]).split(", ")],
             in_tenths(row["outside"]),
             in_tenths(row["far_outside"]),
             int(row["relabelled"]),
             int(row["left_set"]),
         )
-        for _, row in best.iterrows()
+        for (_, row), plausible, comparable in zip(shown, is_plausible, is_comparable, strict=False)
     ]
     names = list(dict.fromkeys(map(str, found.objects["object"])))
     return RivalsSection(
@@ -166,7 +183,7 @@ def rivals_section(found: Rivals) -> RivalsSection:
         found.n_clusters,
         f"{found.bound:g}",
         len(table),
-        n_plausible,
+        int(is_plausible.sum()),
         rows,
         len(table) - len(rows),
         names[:MOST_CHANGED],
@@ -176,15 +193,26 @@ def rivals_section(found: Rivals) -> RivalsSection:
     )
 
 
+def _in_lines(names: str) -> list[str]:
+    """Names in lines, so that the table is not too wide.
+
+    >>> _in_lines("EII, VII, EEI, VEI")
+    ['EII, VII, EEI,', 'VEI']
+    """
+    parts = names.split(", ")
+    lines = [parts[k : k + NAMES_IN_LINE] for k in range(0, len(parts), NAMES_IN_LINE)]
+    return [*(f"{', '.join(line)}," for line in lines[:-1]), ", ".join(lines[-1])]
+
+
 def _lead(value: float) -> str:
     """A difference of two criteria; AICc has no bound where parameters outnumber the objects.
 
-    >>> _lead(12.34), _lead(-float("inf")), _lead(float("nan"))
-    ('+12.3', '−∞', '')
+    >>> _lead(1234.56), _lead(-float("inf")), _lead(float("nan"))
+    ('+1,234.6', '-∞', '')
     """
     if np.isnan(value):
         return ""
-    return f"{value:+.1f}" if np.isfinite(value) else "−∞" if value < 0.0 else "+∞"
+    return f"{value:+,.1f}" if np.isfinite(value) else "-∞" if value < 0.0 else "+∞"
 
 
 def percent(share: float) -> str:
@@ -194,14 +222,3 @@ def percent(share: float) -> str:
     ('90 %', '99.75 %')
     """
     return f"{100.0 * share:.4g} %"
-
-
-def in_tenths(share: float) -> str:
-    """A share that was measured, in tenths of a percent; nothing where it is not known.
-
-    >>> in_tenths(0.99571), in_tenths(0.0002), in_tenths(0.0), in_tenths(float("nan"))
-    ('99.6 %', 'below 0.1 %', '0.0 %', '')
-    """
-    if np.isnan(share):
-        return ""
-    return "below 0.1 %" if 0.0 < share < 0.0005 else f"{100.0 * share:.1f} %"
