@@ -744,7 +744,7 @@ def test_covered(evidence, covered, expected):
 def test_an_audit_says_what_belief_and_plausibility_hold(evidence, good):
     made = audit(good, 2, n_replicates=200)
     divided = Replicates(200, numbers={4: 20, 3: 180})
-    for held, expected in ((0.89, "note"), (0.84, "caution"), (0.7, "problem")):
+    for held, expected in ((0.89, "note"), (0.84, "caution"), (0.7, "caution")):
         found = replace(made, coverage_partition=held, standard_error_partition=0.02, n_datasets=50)
         changes = {"covered": 0.6, "audit": found}
         assert severity(findings.fit_to_intervals, evidence, **changes) == expected
