@@ -21,6 +21,7 @@ for n, ax in zip((120, 3000), panels, strict=True):
     X = 4.0 * grid[rng.integers(12, size=n)] + rng.standard_normal((n, 2))
     model = CalibratedClustering(12, model="EII", n_replicates=200, random_state=0).fit(X)
     plot.doubt(model.partition_, ax=ax)
-    ax.set_title(f"{n} objects of twelve touching clusters", fontsize="medium")
+    # The line below the title is for the note.
+    ax.set_title(f"{n} objects of twelve touching clusters\n", fontsize="medium")
     print(n, model.partition_.doubt_counts())
 plt.show()
