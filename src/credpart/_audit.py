@@ -212,12 +212,18 @@ class Audit:
     @property
     def more_would_tell(self) -> bool:
         """Whether more data sets may tell what these do not."""
-        is_final = self.n_clusters == 1 or (self.is_untested and self.n_counted >= LEAST_DATA_SETS)
+        is_final = self.is_trivial or (self.is_untested and self.n_counted >= LEAST_DATA_SETS)
         return self.severity == "note" and not is_final
 
     def _is_more(self, coverage: float, error: float) -> bool:
         """Whether a coverage is above the one asked for, by more than what may be chance."""
         return coverage - ERRORS * error > self.nominal_level
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether every true P_ij is 1, as with one cluster and no outliers."""
+        row = MODELS.get(self.model)
+        return self.n_clusters == 1 and not (row is not None and row.has_noise)
 
     def _judged(self, error: float) -> float:
         """A standard error, which may be NaN, as it is judged with."""
@@ -226,7 +232,7 @@ class Audit:
     def _held(self, coverage: float, error: float) -> str:
         """Whether a coverage is the one asked for."""
         wanted = self.nominal_level
-        if self.n_clusters == 1:  # every true P_ij is 1
+        if self.is_trivial:
             return "note"
         if coverage >= wanted - SHORTFALL:
             is_told = coverage - error >= wanted - GREAT_SHORTFALL and not self.is_untested
@@ -241,7 +247,7 @@ class Audit:
         return self._uncertainty(self.coverage)
 
     def _uncertainty(self, coverage: float) -> str:
-        if self.n_clusters == 1:
+        if self.is_trivial:
             return "with one cluster that says nothing, as any two objects belong together"
         if self.n_counted < LEAST_DATA_SETS:
             return "that is too few data sets to tell"
@@ -305,7 +311,7 @@ class Audit:
         found = f"{self.premise}, {_percent(self.level)} intervals cover {self.covered}. "
         wanted = f"for a coverage of {_percent(self.nominal_level)}"
         sense = f"{self.sense[0].upper()}{self.sense[1:]}"
-        if self.n_clusters == 1:
+        if self.is_trivial:
             return Message(found, sense, ".")
         if not self.is_reached:
             highest = f"{self.recommended_level:.4g}, the largest level for "
@@ -846,8 +852,10 @@ def ratio_and_error(sums: Array, counts: Array) -> tuple[Array, Array]:
     s, total = len(sums), counts.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = sums.sum(axis=0) / total
+        if s == 1:
+            return ratio, np.full_like(ratio, np.nan)
         squares = ((sums - ratio * counts) ** 2).sum(axis=0)
-        return ratio, np.sqrt(np.float64(s) / (s - 1) * squares) / total
+        return ratio, np.sqrt(s / (s - 1.0) * squares) / total
 
 
 def level_for(wanted: float, levels: Sequence[float], coverage: Array) -> tuple[float, bool]:

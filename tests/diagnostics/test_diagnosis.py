@@ -655,10 +655,12 @@ def test_smallest_cluster(evidence, smallest, expected):
 def test_an_audit_measures_what_a_small_cluster_does_unless_its_intervals_are_shorter(
     evidence, good
 ):
-    made = audit(good, 1, n_replicates=200)
+    few = audit(good, 1, n_replicates=200)
+    made = replace(few, n_datasets=8)
     seen = evidence._replace(sizes=np.array([70.0, 8.0, 80.0]), audit=made)
     found = findings.smallest_cluster(seen)
     assert (found.severity, found.advice) == ("note", "")
+    assert findings.smallest_cluster(seen._replace(audit=few)).severity == "problem"
     assert found.text.endswith("where 6 are wanted; the audit has measured what that does")
     shorter = findings.smallest_cluster(seen._replace(length=3.0 * made.length))
     assert shorter.severity == "problem"

@@ -5,12 +5,12 @@ The thresholds stand here, each with its reason; ``docs/diagnostics.md`` explain
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
 from credpart._arrays import Array
-from credpart._audit import GREAT_SHORTFALL, Audit
+from credpart._audit import GREAT_SHORTFALL, LEAST_DATA_SETS, Audit
 from credpart._bootstrap import Replicates
 from credpart._messages import Call, Message, Name, Setting, Vocabulary, in_words
 from credpart._rivals import FAR, Rivals, distinct_rivals
@@ -468,11 +468,16 @@ def smallest_cluster(seen: Evidence) -> Finding:
     return Finding("smallest cluster", severity, text, *_simpler(seen))
 
 
+def _has_measured(audit: Audit | str) -> TypeGuard[Audit]:
+    """Whether there is an audit of enough data sets to tell what something does to coverage."""
+    return isinstance(audit, Audit) and audit.n_counted >= LEAST_DATA_SETS
+
+
 def _severity_of_smallest(seen: Evidence, ratio: float) -> str:
     """How much so few objects for each parameter matter, if an audit does not measure it."""
     severity = _graded(ratio, OBJECTS, FEW_OBJECTS)
-    # An audit measures it, unless its intervals are far shorter than these.
-    is_measured = isinstance(seen.audit, Audit) and not _is_longer(seen, seen.audit)
+    # An audit of enough data sets measures it, unless its intervals are far shorter than these.
+    is_measured = _has_measured(seen.audit) and not _is_longer(seen, seen.audit)
     return "note" if severity != "ok" and is_measured and ratio >= 1.0 else severity
 
 
@@ -577,8 +582,9 @@ def fit_to_intervals(seen: Evidence) -> Finding:
         )
         change = change_of((Setting("n_clusters", number),))
         return Finding(topic, severity, text, advice, change)
-    if isinstance(seen.audit, Audit):  # the audit has measured what it does
-        severity = "caution" if seen.audit.is_partition_short else "note"
+    if isinstance(seen.audit, Audit):
+        if _has_measured(seen.audit):
+            severity = "caution" if seen.audit.is_partition_short else "note"
         text += f";{_held_in_the_audit(seen.audit)}"
     if sets.sum(axis=1).max() == 1:
         wider = Setting("focal_sets", "full") if c <= FULL else OMEGA

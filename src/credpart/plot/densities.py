@@ -121,10 +121,14 @@ def _contours(fit: MixtureFit, X: Any, features: Features, ax: Axes) -> Axes:
         for share, fill, shade, width in zip(shares, ground, shades, widths, strict=True)
     ]
     beside(ax, keys, f"of the {whose}\nwithin the contour:")
-    held = (at_objects >= levels[:, None]).mean(axis=1)
-    by_chance = 2.0 * np.sqrt(shares * (1.0 - shares) / len(points))
+    in_clusters = fit.posteriors(X).sum(axis=1)  # less than 1 with noise
+    n = in_clusters.sum()
+    held = (at_objects >= levels[:, None]) @ in_clusters / n
+    by_chance = 2.0 * np.sqrt(shares * (1.0 - shares) / n)
     far = np.abs(held - shares)
-    if (far > np.maximum(NOTABLE, by_chance)).any():
+    # Objects that were weighted in the fit are not here: then their shares may differ.
+    is_comparable = np.isclose(fit.n_objects, len(points))
+    if is_comparable and (far > np.maximum(NOTABLE, by_chance)).any():
         k = int(far.argmax())
         note(
             ax,

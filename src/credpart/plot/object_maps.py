@@ -188,7 +188,9 @@ def classification(
     told = [
         f"hold{'s' * (len(shares) == 1)} {percents} of the objects of cluster {plain(name)}"
         for k, name in enumerate(scene.names)
-        if (
+        # Objects that were weighted in the fit are not here: then their shares may differ.
+        if np.isclose(fit.n_objects, len(values))
+        and (
             percents := _unexpected_shares(
                 _squares(scene.points, means[k], covariances[k]), posteriors[:, k], shares
             )
