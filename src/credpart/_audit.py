@@ -480,7 +480,7 @@ class UnitsByComponent(NamedTuple):
         return Design(*(None if codes is None else codes[unit] for codes in self.codes))
 
 
-class Source(NamedTuple):
+class TruthWithUnits(NamedTuple):
     """Where data sets are drawn from."""
 
     truth: Truth
@@ -491,7 +491,7 @@ class AuditDesign(NamedTuple):
     """What every data set of an audit has in common."""
 
     mixture: MixtureFit  # the fitted one
-    sources: Sequence[Source]
+    sources: Sequence[TruthWithUnits]
     models: Sequence[Any]  # names, or classes of families
     options: CalibrationOptions
     levels: Sequence[float]
@@ -499,13 +499,14 @@ class AuditDesign(NamedTuple):
     object_weights: Array  # (n,), sum 1
     n: int  # objects to draw
 
-    def source_of(self, i: int) -> Source:
+    def source_of(self, i: int) -> TruthWithUnits:
         """The source of data set i: of any number of first ones each has its share, nearly.
 
         Multiples of the golden ratio are spread evenly over the fractions between 0 and 1.
 
         >>> shares = {"a": 0.6, "b": 0.3, "c": 0.1}
-        >>> sources = [Source(Truth(name, None, share), None) for name, share in shares.items()]
+        >>> truths = [Truth(name, None, share) for name, share in shares.items()]
+        >>> sources = [TruthWithUnits(truth, None) for truth in truths]
         >>> design = AuditDesign(None, sources, *[None] * 6)
         >>> "".join(design.source_of(i).truth.name for i in range(10))
         'aabacaabaa'
@@ -514,7 +515,7 @@ class AuditDesign(NamedTuple):
         ends = np.cumsum([source.truth.share for source in self.sources])
         return self.sources[int(np.searchsorted(ends[:-1], place))]
 
-    def draw(self, source: Source, rng: Generator) -> tuple[Table, Design]:
+    def draw(self, source: TruthWithUnits, rng: Generator) -> tuple[Table, Design]:
         """A data set from a mixture, with its groups and strata.
 
         As many cells are missing as in the data.
@@ -672,7 +673,7 @@ def make_design(result: CalibratedResult, n_replicates: int) -> AuditDesign:
     return AuditDesign(
         mixture=mixture,
         sources=[
-            Source(truth, UnitsByComponent.of(result, truth.mixture))
+            TruthWithUnits(truth, UnitsByComponent.of(result, truth.mixture))
             for truth in plausible_truths(result)
         ],
         models=models,
@@ -685,7 +686,7 @@ def make_design(result: CalibratedResult, n_replicates: int) -> AuditDesign:
 
 
 def _with_contenders(
-    design: AuditDesign, result: CalibratedResult, sources: Sequence[Source]
+    design: AuditDesign, result: CalibratedResult, sources: Sequence[TruthWithUnits]
 ) -> AuditDesign:
     """The design with the models and numbers of clusters that enough of the replicates chose.
 
@@ -732,7 +733,7 @@ def levels_to_try(level: float, n_replicates: int) -> list[float]:
 
 def _judge_all(
     design: AuditDesign,
-    sources: Sequence[Source],
+    sources: Sequence[TruthWithUnits],
     seeds: Sequence[SeedSequence],
     n_jobs: int | None,
 ) -> Iterator[Tally | str]:
@@ -745,7 +746,7 @@ def _judge_all(
     yield from parallel(tasks)
 
 
-def judge(design: AuditDesign, source: Source, seed: SeedSequence) -> Tally | str:
+def judge(design: AuditDesign, source: TruthWithUnits, seed: SeedSequence) -> Tally | str:
     """Draw a data set, run the pipeline on it, and compare; or say why it could not be done."""
     drawing, fitting, sampling = seed.spawn(3)
     options = replace(design.options, seed=integer_seed(fitting))

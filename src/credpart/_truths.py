@@ -110,7 +110,9 @@ def widest(chosen: MixtureFit, fits: Iterable[MixtureFit]) -> MixtureFit | None:
     containing = [
         fit
         for fit in fits
-        if fit.family is chosen.family and chosen.model in special_cases(fit.model)
+        if fit.family is chosen.family
+        and chosen.model in special_cases(fit.model)
+        and fit.n_parameters > chosen.n_parameters  # some models coincide with one cluster
     ]
     return max(containing, key=lambda fit: fit.n_parameters, default=None)
 
